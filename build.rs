@@ -1,4 +1,4 @@
-//! Lays out the demonstration's files as a table, so that the program can run it anywhere.
+//! Embeds the demonstration's files in the program, so that it can run the demonstration anywhere.
 
 #![forbid(unsafe_code)]
 
@@ -8,7 +8,7 @@ use std::{env, fs};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// Rust source of a table of the demonstration's files, so that the program can run it anywhere.
+/// Returns the Rust source of a table of the demonstration's files.
 fn demo_files() -> Outcome<String> {
     let root =
         PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").ok_or("CARGO_MANIFEST_DIR is not set")?);
@@ -18,7 +18,7 @@ fn demo_files() -> Outcome<String> {
         println!("cargo::rerun-if-changed={}", folder.display());
         for entry in fs::read_dir(&folder)? {
             let path = entry?.path();
-            // The demonstration has no chunks.
+            // The demonstration does not use the chunk tasks.
             let wanted = path.extension().is_some_and(|end| end == "py" || end == "jsonl")
                 && !path.ends_with("chunk.jsonl");
             if path.is_dir() {

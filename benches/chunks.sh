@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Chunks as processes: CPU, wall time and memory of chunks to cross-file texts (released settings, 200 line tasks a
-# repository), of every ranker on all chunks, and of CrossCodeEval-sized data: folders of the same repositories as a thousand small
-# ones, 2,665 tasks.
-# usage: benches/chunks.sh REPOS_DIR      (one folder a repository)
+# Chunks with the whole program: CPU time, wall time and memory from chunks to cross-file texts (released settings, 200 line tasks
+# per repository), of every ranker on all chunks, and of CrossCodeEval-sized data: 2,665 tasks, with folders of the same
+# repositories as a thousand small ones.
+# usage: benches/chunks.sh REPOS_DIR      (one folder per repository)
 set -euo pipefail
 repos=$(cd "${1:?usage: benches/chunks.sh REPOS_DIR}" && pwd)
 cd "$(dirname "$0")/.."

@@ -1,4 +1,4 @@
-//! The embedded model: fitting on a prompt and writing one line.
+//! The embedded model: fits to a prompt and writes one line.
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};

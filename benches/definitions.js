@@ -1,9 +1,9 @@
-// Prints the calls of a folder's files of a language (typescript or javascript), and then, for each call that is asked for, the places that its name is
-// declared at by TypeScript's compiler. A repository is a folder of that folder.
+// Prints the calls in a folder's files of a language (typescript or javascript), and then, for each requested call, the places that
+// declare its name according to TypeScript's compiler. The folder contains one folder per repository.
 //
 //   node benches/definitions.js LANGUAGE FOLDER < ASKED
 //
-// First a line for each call, [path, first line, last line, line of the name, column of the name, name], and an empty line.
+// First, one line for each call, [path, first line, last line, line of the name, column of the name, name], and an empty line.
 // Then, for each such line that is read, a line with the places: [[path, line], ...]. Lines are 0-based.
 
 const fs = require("fs");
@@ -74,7 +74,7 @@ function placesOf(file, line, column) {
   }
   let symbol = checker.getSymbolAtLocation(node);
   if (symbol && symbol.flags & ts.SymbolFlags.Alias) symbol = checker.getAliasedSymbol(symbol);
-  // `{ f }` is the variable.
+  // `{ f }` refers to the variable.
   const declared = symbol && symbol.declarations && symbol.declarations[0];
   if (declared && ts.isShorthandPropertyAssignment(declared)) symbol = checker.getShorthandAssignmentValueSymbol(declared);
   return ((symbol && symbol.declarations) || []).map((declaration) => {

@@ -58,7 +58,7 @@ class Jedi:
                 if isinstance(callee, (ast.Name, ast.Attribute)):
                     name = callee.id if isinstance(callee, ast.Name) else callee.attr
                     line = callee.end_lineno - 1
-                    # Columns of the tree are in bytes.
+                    # Columns in the tree count bytes.
                     column = len(lines[line].encode()[: callee.end_col_offset].decode(errors="ignore")) - 1
                     yield Call(str(path.relative_to(self.root)), node.lineno - 1, node.end_lineno - 1, line, column, name)
 
@@ -141,7 +141,7 @@ def main():
         if own not in texts:
             texts[own] = (root / own).read_text(encoding="utf-8", errors="replace").split("\n")
         text = texts[own]
-        # TypeScript ends lines at U+2028, too.
+        # TypeScript also ends lines at U+2028.
         if call.last_line >= len(text):
             continue
         key = own, call.name, text[call.line].strip()
@@ -162,13 +162,13 @@ def main():
         others = {place for place in places if place[0] != own and place[0].split("/")[0] == own.split("/")[0]}
         if ours and named < args.names:
             named += 1
-            # A line of the program is that of the name; the other tool's, too.
+            # Both tools report the line of the name.
             agreed += bool(ours & places)
             if not ours & places:
                 wrong.append((call, sorted(ours), sorted(places)))
         if others and wanted < args.names:
             is_found = bool(ours & others)
-            # Equal lines are drawn once.
+            # Equal lines are drawn only once.
             same = by_text.get((own, "\n".join(text[call.first_line : call.last_line + 1]).strip()), [])
             is_found |= any((one["path"], one["line"]) in others for task in same for one in task["definitions"])
             wanted += 1

@@ -1,4 +1,4 @@
-//! Cosines of one query's vector with those of a repository: 5,000 windows of 768 numbers.
+//! Cosines of a query's vector with the vectors of a repository: 5,000 windows of 768 numbers.
 
 use divan::{Bencher, black_box};
 use repoformer_core::retrieve::dense::Matrix;
@@ -6,7 +6,7 @@ use repoformer_core::retrieve::dense::Matrix;
 const ROWS: usize = 5_000;
 const DIM: usize = 768;
 
-/// Numbers between −0.5 and 0.5 that are the same in every run.
+/// Returns numbers between −0.5 and 0.5, the same in every run.
 fn vectors() -> (Matrix, Vec<f32>) {
     let mut state = 1_u32;
     let mut row = || -> Vec<f32> {
@@ -33,7 +33,7 @@ fn cosines(bencher: Bencher) {
     });
 }
 
-/// The definition with one sum: what the sums side by side are for.
+/// Measures the definition with a single sum, to compare with the parallel sums.
 #[divan::bench]
 fn plain_cosines(bencher: Bencher) {
     let (matrix, query) = vectors();

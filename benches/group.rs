@@ -10,7 +10,7 @@ use repoformer_formats::group::min_hash::{Signature, Signer};
 
 use crate::support::corpus::{SAMPLE, bytes};
 
-/// The signature of all files, as of one repository.
+/// Measures the signature of all files, as if they were one repository.
 #[divan::bench]
 fn signature(bencher: Bencher<'_, '_>) {
     bencher.counter(BytesCount::new(bytes(&SAMPLE))).bench(|| -> Option<Signature> {
@@ -20,7 +20,7 @@ fn signature(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Every file, compared with the sample's tasks in reverse, so that each file is read to its end.
+/// Measures the comparison of every file with the sample's reversed targets, so that each file is read to its end.
 #[divan::bench]
 fn contamination(bencher: Bencher<'_, '_>) {
     let mut tasks = TaskSet::read(Path::new("data/tasks/function.jsonl")).unwrap().set;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Instructions an operation, counted by valgrind's callgrind on the sample repositories: the same from run to run, whatever
-# else the machine does. Each count is that of a program that prepares and runs the operation once, less that of one
-# that only prepares.
+# Instructions per operation on the sample repositories, counted by valgrind's callgrind: the same in every run, whatever else the
+# machine does. Each count is the difference between a program that prepares and runs the operation once, and one that only prepares
+# it.
 #
 #   benches/instructions.sh [NAME...]
 set -euo pipefail

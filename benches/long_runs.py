@@ -60,7 +60,7 @@ def write_tasks(folder, tasks, files):
                 to.write(json.dumps(prediction) + "\n")
 
 
-# Name, arguments, most tasks that it is run with; each has what it needs from those before.
+# Name, arguments, and maximum number of tasks; each run may need the results of the earlier ones.
 STAGES = [
     ("validate", "validate tasks.jsonl predictions.jsonl", ALL),
     ("stats", "stats tasks.jsonl", ALL),

@@ -1,5 +1,5 @@
-//! Measurements that divan does not make: growth in one table, data and timings for peers in other languages, runs to count
-//! instructions of. Times are CPU seconds of this one thread, which a busy machine disturbs less.
+//! Measurements that divan does not support: growth in one table, data and timings for other programs, and runs for counting
+//! instructions. Times are CPU seconds of this thread, which a busy machine affects less.
 //! `cargo bench --bench measure -- COMMAND`; see CONTRIBUTING.md.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used)]
@@ -40,7 +40,7 @@ usage: cargo bench --bench measure -- COMMAND
 
 fn main() {
     support::one_thread();
-    // Cargo adds a flag of its own.
+    // Cargo adds the flag `--bench`.
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
@@ -70,7 +70,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 const ROUNDS: usize = 9;
 
-/// Medians of seconds an operation, all in turn, so that all see the same machine.
+/// Returns the median seconds per operation of each work. The works alternate, so that all run under the same conditions.
 fn in_turn<const N: usize>(mut works: [Work; N]) -> [f64; N] {
     let mut times = [const { Vec::new() }; N];
     for _ in 0..ROUNDS {
@@ -81,7 +81,7 @@ fn in_turn<const N: usize>(mut works: [Work; N]) -> [f64; N] {
     times.map(median)
 }
 
-/// Reads each artifact below a folder into the form that the program works with.
+/// Reads each artifact in a folder into the form that the program uses.
 fn artifacts(cache: &Path) {
     fn files(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
@@ -133,7 +133,7 @@ fn head(columns: &[&str]) {
     println!("|{}", "---|".repeat(columns.len()));
 }
 
-/// Ours and the twin.
+/// Prints the times of our index and of its twin.
 fn growth(figure: Option<&Path>) {
     const COLUMNS: [&str; 4] = ["index", "batch", "one-query", "term-at-a-time"];
     head(&[
@@ -172,7 +172,7 @@ fn growth(figure: Option<&Path>) {
     }
 }
 
-/// Time of each level of instructions in µs a query, and how many times faster the level is than the twin.
+/// Prints the time of each level of instructions in µs per query, and how many times faster it is than the twin.
 fn levels() {
     head(&[
         "windows", "instructions", "batch, µs/query", "faster", "one query, µs", "faster",
@@ -198,7 +198,7 @@ fn levels() {
     }
 }
 
-/// From what the nearest cache holds to what only memory holds.
+/// Prints the speed of reading data of sizes from the nearest cache to main memory.
 fn memory() {
     head(&["KiB", "in order, GB/s", "scattered lines, GB/s", "line after line, ns"]);
     for kib in [16, 512, 2 << 10, 8 << 10, 16 << 10, 128 << 10, 512 << 10] {
@@ -209,7 +209,7 @@ fn memory() {
     }
 }
 
-/// Of the line of least squares.
+/// Returns the slope of the least-squares line.
 fn slope(points: &[(f64, f64)]) -> f64 {
     let count = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
@@ -250,7 +250,7 @@ fn serve() {
     }
 }
 
-/// Token sets and results as little-endian numbers, texts as JSON.
+/// Writes token sets and results as little-endian numbers, and texts as JSON.
 fn export(folder: &Path) {
     fs::create_dir_all(folder).unwrap();
     let json = |name: &str, value: serde_json::Value| {
@@ -285,7 +285,7 @@ fn export(folder: &Path) {
     json("prompts.json", json!(*PROMPTS));
     json("lines.json", json!(pairs(LINE_TASKS.tasks())));
     json("bodies.json", json!(pairs(&FUNCTION_TASKS)));
-    // The vocabulary, since tiktoken would fetch its own: the bytes of each id except the end of text.
+    // The vocabulary, which tiktoken would download otherwise: the bytes of each id except the end of text.
     let ids = 0..P50k::VOCABULARY as u16;
     let ranks: Vec<_> = ids.filter(|id| *id != 50_256).map(|id| (P50k.decode(&[id]), id)).collect();
     json("ranks.json", json!(ranks));

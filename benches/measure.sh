@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the program of benches/measure.rs and prints where it is.
+# Builds the program of benches/measure.rs and prints its path.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo bench --quiet --locked --bench measure --no-run --message-format json | python3 -c '

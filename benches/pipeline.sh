@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# The program as a user runs it: window, vectorize, search and prompt (rg1, gt), each its own process.
+# The program as users run it: window, vectorize, search and prompt (rg1, gt), each as a separate process.
 #
 #   benches/pipeline.sh REPOS_DIR TASKS [BINARY]
 #
-# Prints medians of ROUNDS (5) rounds with an empty cache on one thread and on two, and compares what they left; of as many
-# with a current cache.
-# CPU is user + system seconds, memory the largest resident set. Needs GNU time.
+# Prints medians of ROUNDS (5) rounds with an empty cache, on one thread and on two, and compares their artifacts; then of as many
+# rounds with a current cache. CPU is user + system seconds, memory is the largest resident set. Needs GNU time.
 set -euo pipefail
 
 repos=$(realpath "${1:?usage: benches/pipeline.sh REPOS_DIR TASKS [BINARY]}")
@@ -28,7 +27,7 @@ run() { # STAGE REPOS CACHE [FLAG...]: appends "STAGE CPU WALL KB" to the log
   local status=0
   /usr/bin/time --quiet --format "$stage %U %S %e %M" --append --output "$work/log" "$binary" "$stage" --quiet \
     --repos-dir "$repos" --tasks "$tasks" --cache-dir "$cache" "${modes[@]}" "$@" 2>>"$work/said" || status=$?
-  # Status 1: done, but a file or task was stepped over.
+  # Status 1: done, but a file or task was skipped.
   [ "$status" -le 1 ] || { cat "$work/said" >&2; exit "$status"; }
 }
 
@@ -65,7 +64,7 @@ for threads in 1 2; do
   table "Empty cache, --threads $threads"
 done
 
-# Not data: how long a search took (hidden files) and what the program noted of files to read them less often.
+# These files are not compared: search times (hidden files), and the program's notes on files that it need not read again.
 aside=(.notes '.*.time.json')
 if diff -rq "${aside[@]/#/--exclude=}" "$work/threads.1" "$work/threads.2"; then
   count=$(find "$work/threads.1" -name .notes -prune -o -type f ! -name '.*.time.json' -print | wc -l)

@@ -1,5 +1,5 @@
-//! A decision of the learned policies, from text to probability: for each label of `REPOFORMER_LABELS=FILE`, or of holes in the
-//! middle of the sample's files. `-- policy` runs these alone.
+//! Decisions of the learned policies, from text to probability: for each label of `REPOFORMER_LABELS=FILE`, or for holes in the
+//! sample's files. `-- policy` runs only these.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -56,7 +56,7 @@ fn of_labels(path: &Path) -> Vec<Hole> {
     holes
 }
 
-/// A hole of three lines at each third of each file, with the ten lines that begin other files as fragments.
+/// Returns holes of three lines at one third and two thirds of each file, with the first ten lines of other files as fragments.
 fn of_sample() -> Vec<Hole> {
     let begins = SAMPLE.files.iter().map(|file| CrossFileFragment {
         path: file.path.clone(),
@@ -80,7 +80,7 @@ fn of_sample() -> Vec<Hole> {
     holes
 }
 
-/// Trained on the holes themselves: what is measured is time.
+/// Trains a policy on the holes themselves, since only time is measured.
 fn model(kind: LearnedPolicy) -> PolicyModel {
     let example = |(number, hole): (usize, &Hole)| {
         let es = [0.5, if number.is_multiple_of(3) { 0.75 } else { 0.25 }];

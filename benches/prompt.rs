@@ -1,10 +1,10 @@
-//! Building prompts and their JSON lines from what was found, in both layouts: rg1's extended windows, gt's plain ones.
+//! Building prompts and their JSON lines from search results: rg1's extended windows, and gt's plain ones.
 
 use crate::support::corpus::{GT, LINE_TASKS, RG1, Searched};
 use divan::Bencher;
 use divan::counter::ItemsCount;
 
-/// A builder counts a file's lines on first use, so each run has a new one, as each run of the program has.
+/// Builds the prompts with a new builder in each run, as the program does: a builder counts a file's lines on first use.
 fn build(bencher: Bencher<'_, '_>, searched: &'static Searched) {
     let found = searched.retrieval.found.iter().zip(&searched.queries.queries);
     bencher.counter(ItemsCount::new(found.len())).bench(|| {

@@ -1,6 +1,6 @@
-//! Ranking chunks by Repoformer's rankers: the index, and one query at a time among all chunks but those of one file.
+//! Ranking chunks by Repoformer's rankers: building the index, and one query at a time among all chunks except one file's.
 //!
-//! `one_query` takes the next query each time and `same_file` keeps the candidates, as the tasks of one file do.
+//! `one_query` uses other candidates for each query; `same_file` keeps them, as for the tasks of one file.
 
 use std::cell::Cell;
 
@@ -15,7 +15,7 @@ use crate::support::chunks::{CHUNKS, Chunks, sizes};
 
 const TOP_K: usize = 10;
 
-/// The rankers, and a fusion of two.
+/// Rankers, and two fusions.
 const RANKERS: [&str; 9] = [
     "jaccard",
     "bm25",
@@ -54,7 +54,7 @@ fn build(bencher: Bencher<'_, '_>, ranker: &str) {
     bencher.bench_values(|words| index(words, &texts, &ranker));
 }
 
-/// A query at a time, each with candidates of its own where `turn` says so.
+/// Runs one query at a time, with other candidates each time if `turn` is set.
 fn each(bencher: Bencher<'_, '_>, (name, size): (&str, usize), turn: bool) {
     let chunks: &Chunks = &CHUNKS;
     let ranker: Ranker = name.parse().unwrap();

@@ -151,7 +151,7 @@ def group(options, folder):
             run(f"draw {stack.name} {workers}", own, folder)
 
 
-# Measured: `group` of 18,000 repositories, and `draw` and `label` of what `group` leaves.
+# Measured: `group` of 18,000 repositories, and `draw` and `label` on the output of `group`.
 CPU_MS_A_REPOSITORY = {"group": 6.4}
 CPU_MS_AN_INSTANCE = {"label sample": 0.60, "prompt": 0.58, "complete": 2.2, "label judge": 0.29, "label verbalize": 8.7}
 KB_A_REPOSITORY = {"shards": 37}

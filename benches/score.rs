@@ -1,11 +1,11 @@
-//! Scoring: the edit distance below the edit similarity, and the metric as it is called for every prediction.
+//! Scoring: the edit distance on which edit similarity is based, and the metric as it is called for every prediction.
 
 use crate::support::corpus::{FUNCTION_TASKS, LINE_TASKS, pairs};
 use crate::support::work;
 use divan::Bencher;
 use divan::counter::ItemsCount;
 
-/// Levenshtein's distance of neighbouring targets: `items/s` are pairs.
+/// Levenshtein distances of neighbouring targets: `items/s` are pairs.
 mod edit_distance {
     use super::*;
 
@@ -24,7 +24,7 @@ mod edit_distance {
     }
 }
 
-/// Exact match and edit similarity of one prediction a line task.
+/// Measures exact match and edit similarity of one prediction per line task.
 #[divan::bench]
 fn repocoder_metric(bencher: Bencher<'_, '_>) {
     let pairs = pairs(LINE_TASKS.tasks());

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Scoring as a process: CPU seconds of `eval --pairs` by each metric on 100,000 pairs of lines, all else as it is by default,
-# twice and four times as many, and beside it the reference programs' formulas in Python (a venv with
-# benches/peers/requirements.txt, named by PEERS_VENV).
+# Scoring with the whole program: CPU seconds of `eval --pairs` by each metric, with the defaults, on 100,000 pairs of lines and on
+# two and four times as many; for comparison, the reference programs' formulas in Python (PEERS_VENV names a venv with
+# benches/peers/requirements.txt).
 # usage: benches/scores.sh [COUNT]
 set -euo pipefail
 count=${1:-100000}
@@ -14,7 +14,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-# Targets beside their neighbours, and beside themselves with a word changed: lines of some 45 characters.
+# Pairs of a target and another target, or of a target and itself with one word changed: lines of about 45 characters.
 python3 - "$tasks" "$count" <<'PY'
 import json, random, sys
 targets = [json.loads(line)["metadata"]["ground_truth"] for line in open(sys.argv[1])]

@@ -1,6 +1,6 @@
-//! Searching, at growing numbers of windows with the same queries: the index, and the same results by plain means.
+//! Searching in growing numbers of windows with the same queries: our index, and plain implementations with the same results.
 //!
-//! `one_query` and the twins take the next query each time, so that their median is the median query's.
+//! `one_query` and its twins use a different query each time, so their median is over queries.
 
 use std::cell::Cell;
 
@@ -11,12 +11,12 @@ use crate::support::twins;
 use divan::Bencher;
 use divan::counter::ItemsCount;
 
-/// The sizes that linear twins are worth waiting for.
+/// Returns the sizes for which linear twins are fast enough.
 fn small_sizes() -> Vec<usize> {
     sizes().into_iter().filter(|&size| size <= 50_000).collect()
 }
 
-/// The queries in turn.
+/// Returns a function that cycles through the numbers of the queries.
 fn in_turn() -> impl Fn() -> usize {
     let next = Cell::new(0);
     move || next.replace((next.get() + 1) % QUERIES)
@@ -37,7 +37,7 @@ mod build {
     }
 }
 
-/// All queries at once; `items/s` are queries.
+/// Measures all queries at once; `items/s` are queries.
 #[divan::bench(args = sizes(), max_time = 5)]
 fn batch(bencher: Bencher<'_, '_>, windows: usize) {
     let mut searcher = Searcher::new(&GROWTH.sets.prefix(windows), &GROWTH.queries);
@@ -70,7 +70,7 @@ mod one_query {
         });
     }
 
-    /// The reference's way, in its own language's terms: a set intersection for every window.
+    /// Measures the reference program's method with Rust's hash sets: an intersection with every window.
     #[divan::bench(args = small_sizes(), sample_count = 20, sample_size = 1)]
     fn hash_sets(bencher: Bencher<'_, '_>, windows: usize) {
         let (sets, queries) = (twins::hash_sets(&GROWTH.sets, windows), Sets::of(&GROWTH.queries));

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What `serve` takes on a repository, and what stable prompts save at the model's server.
+# Latency of `serve` on a repository, and the work that stable prompts save for the model's server.
 #
 #     benches/serve.sh DIR NAME [SETTINGS...]                  decision and retrieval, against a stand-in that answers at once
 #     MODEL=http://127.0.0.1:8080 benches/serve.sh DIR NAME    tokens that the model's server evaluates, by policy and stability
 #
-# DIR holds the repository NAME. PROGRAM is the program [target/release/repoformer], compiled with `--features serve`, TASKS the number
-# of lines [120 and 4].
+# DIR contains the repository NAME. PROGRAM is the program [target/release/repoformer], compiled with `--features serve`; TASKS is
+# the number of lines [120 and 4].
 set -euo pipefail
 program=${PROGRAM:-target/release/repoformer} dir=${1:?DIR} name=${2:?NAME}
 shift 2
@@ -48,7 +48,7 @@ else
   model=$MODEL
 fi
 
-# Starts the server with these settings, replays, and prints what was measured.
+# Starts the server with these settings, replays, and prints the measurements.
 measure() {
   local replay=$1 said=$work/said
   shift

@@ -1,7 +1,7 @@
-//! How long each stage takes, a module a stage, the fast path beside its plain twin where there is one.
+//! Speed of each stage, one module per stage; fast paths are next to their plain twins.
 //!
-//! `cargo bench` runs on the sample repositories, `REPOFORMER_CORPUS=DIR cargo bench` on every repository below DIR as
-//! one; `cargo bench --bench stages -- search` runs one stage. Everything is on one thread.
+//! `cargo bench` runs on the sample repositories; `REPOFORMER_CORPUS=DIR cargo bench` runs on all repositories in DIR as one;
+//! `cargo bench --bench stages -- search` runs one stage. Everything runs on one thread.
 
 #![allow(clippy::unwrap_used)]
 

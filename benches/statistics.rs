@@ -1,4 +1,4 @@
-//! Intervals and tests of five thousand tasks: `items/s` are resamples, or flips.
+//! Intervals and tests over 5,000 tasks: `items/s` are resamples or flips.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use repoformer_evaluate::statistics::{Groups, Resampling, SignFlips};
 
 const TASKS: usize = 5_000;
 
-/// Differences as of edit similarities: most are 0, and the others have many digits.
+/// Differences as they occur in edit similarities: most are 0, and the others have many digits.
 static DIFFERENCES: LazyLock<Vec<f64>> = LazyLock::new(|| {
     let mut stream = ChaCha8Rng::seed_from_u64(0);
     let mut uniform = || f64::from(stream.next_u32()) / f64::from(u32::MAX);
@@ -26,7 +26,7 @@ fn repositories(number: usize) -> Groups {
     Groups::new(names.iter().map(|name| Some(&**name)))
 }
 
-/// The interval of one mean.
+/// Measures the interval of one mean.
 #[divan::bench(args = [7, 100, 1_000, TASKS])]
 fn interval_by_repositories(bencher: Bencher<'_, '_>, number: usize) {
     let (groups, resampling) = (repositories(number), Resampling::default());
@@ -35,7 +35,7 @@ fn interval_by_repositories(bencher: Bencher<'_, '_>, number: usize) {
         .bench(|| resampling.interval(&groups, &DIFFERENCES));
 }
 
-/// The intervals of `compare`: two systems and their difference, two measures, from the same resamples.
+/// Measures the intervals of `compare` from the same resamples: two systems and their difference, for two measures.
 #[divan::bench]
 fn six_intervals_by_task(bencher: Bencher<'_, '_>) {
     let (groups, resampling) = (Groups::tasks(TASKS), Resampling::default());
@@ -52,7 +52,7 @@ fn sign_flips(bencher: Bencher<'_, '_>) {
     bencher.counter(ItemsCount::new(flips.flips)).bench(|| flips.test(&groups, &DIFFERENCES));
 }
 
-/// All ways to flip as many as are flipped in all ways.
+/// Measures the exact test with the largest number of differences for which all flips are counted.
 #[divan::bench]
 fn exact_sign_flips(bencher: Bencher<'_, '_>) {
     let differences: Vec<f64> = DIFFERENCES.iter().copied().filter(|d| *d != 0.0).collect();

@@ -1,5 +1,5 @@
-//! Filling a prompt style within a budget of 2,048 tokens (512 right, 512 cross-file), and cutting a text of a megabyte.
-//! `REPOFORMER_TOKENIZER=FILE` names a `tokenizer.json`; without it, it is the small one of the tests.
+//! Filling a prompt style within a budget of 2,048 tokens (512 right, 512 cross-file), and cutting a text of one megabyte.
+//! `REPOFORMER_TOKENIZER=FILE` names a `tokenizer.json`; the default is the small one of the tests.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -19,7 +19,7 @@ static FILE: LazyLock<Tokenizer> = LazyLock::new(|| {
     Tokenizer::open(&PathBuf::from(path)).unwrap()
 });
 
-/// The sample's text, repeated to a megabyte.
+/// Text of the sample, repeated to one megabyte.
 static TEXT: LazyLock<String> = LazyLock::new(|| {
     let files = SAMPLE.files.iter().cycle().map(|file| file.text.as_str());
     let mut text = String::new();
@@ -80,7 +80,7 @@ fn keep_end_of_a_megabyte_file(bencher: Bencher<'_, '_>) {
     bencher.bench(|| FILE.keep_end(black_box(&TEXT), 1024).len());
 }
 
-/// The plain twin's first step.
+/// Measures the first step of the plain twin: counting all tokens.
 #[divan::bench(sample_count = 3)]
 fn count_a_megabyte_file(bencher: Bencher<'_, '_>) {
     bencher.bench(|| FILE.count(black_box(&TEXT)));

@@ -1,11 +1,11 @@
-//! Tokenizing: whole files, the length of prompts, the sets of windows; each beside tiktoken-rs doing the same.
+//! Tokenizing whole files, counting the tokens of prompts, and the token sets of windows, each next to tiktoken-rs.
 
 use crate::support::corpus::{PROMPTS, SAMPLE, SAMPLE_WINDOWS, bytes};
 use crate::support::{twins, work};
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 
-/// The ids of every file.
+/// Ids of every file.
 mod files {
     use super::*;
 
@@ -25,7 +25,7 @@ mod files {
     }
 }
 
-/// The number of ids of every prompt.
+/// Number of ids in every prompt.
 mod counts {
     use super::*;
 
@@ -46,7 +46,7 @@ mod counts {
     }
 }
 
-/// The set of ids of every window.
+/// Set of ids in every window.
 mod window_sets {
     use super::*;
 

@@ -20,7 +20,7 @@ fn main() -> Result<()> {
         bail!("usage: decide POLICY PATH LINE < FILE");
     };
     let policy = PolicyModel::read(Path::new(model))?;
-    // A policy that scores fragments would take none for fragments that say nothing.
+    // A policy that scores fragments would take missing fragments for unhelpful ones.
     ensure!(policy.policy == LearnedPolicy::Learned, "{model} decides after retrieval");
 
     let text = std::io::read_to_string(std::io::stdin())?;

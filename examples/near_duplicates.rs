@@ -1,7 +1,7 @@
-//! Finds near duplicates among the texts of a JSONL file, `{"text": "…"}` a line, as datatrove finds them.
+//! Finds near duplicates among the texts of a JSONL file, `{"text": "…"}` per line, as datatrove finds them.
 //!
-//! `cargo run --release --example near_duplicates -- texts.jsonl` prints the clusters, as numbers of lines from 0, and on standard
-//! error how fast signatures were made of them by one thread.
+//! `cargo run --release --example near_duplicates -- texts.jsonl` prints the clusters as line numbers from 0, and on standard error
+//! the speed at which one thread computed the signatures.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // an example prints
 
 use std::path::Path;

@@ -22,7 +22,7 @@ fn main() -> Result<()> {
     };
     let tasks = TaskSet::read(Path::new(tasks))?;
     let read = predictions::read(Path::new(predictions), &tasks.set)?;
-    // Records that cannot be used cost their tasks, never the rest.
+    // A record that cannot be used affects only its own task.
     for problem in tasks.problems.iter().chain(&read.problems) {
         eprintln!("warning: {problem}");
     }

@@ -1,4 +1,4 @@
-//! Progress bars on a terminal: one for each piece of work that lasts.
+//! Progress bars on a terminal, one for each long-running piece of work.
 
 use std::fmt;
 use std::io::{self, IsTerminal};
@@ -14,15 +14,15 @@ use indicatif::{
 use repoformer_store::progress::{Progress, running};
 use repoformer_text::visible::visible_in_line;
 
-/// Short work has no bar.
+/// Duration of work before it gets a bar.
 const AFTER: Duration = Duration::from_millis(700);
-/// Time between two looks at the work.
+/// Time between two updates of the bars.
 const EVERY: Duration = Duration::from_millis(100);
 
 static BARS: OnceLock<Bars> = OnceLock::new();
 static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 
-/// The bars on the screen.
+/// Bars on the screen.
 struct Bars {
     screen: MultiProgress,
     shown: Mutex<Vec<(Arc<Progress>, ProgressBar)>>,
@@ -43,7 +43,7 @@ pub(crate) fn begin() {
     });
 }
 
-/// Prints something while no bar is drawn; the bars of work that goes on follow it.
+/// Prints something while no bar is drawn; bars of unfinished work are drawn again below it.
 pub(crate) fn aside<T>(print: impl FnOnce() -> T) -> T {
     let Some(bars) = BARS.get() else {
         return print();
@@ -52,13 +52,13 @@ pub(crate) fn aside<T>(print: impl FnOnce() -> T) -> T {
     bars.screen.suspend(print)
 }
 
-/// Removes all bars and draws none from now on: the program ends, or its records go to the same screen.
+/// Removes all bars and draws no more: the program ends, or its records go to the same screen.
 pub(crate) fn end() {
     HAS_ENDED.store(true, Relaxed);
     update();
 }
 
-/// Removes the bars of work that ended, moves the others on, and adds those of work that has lasted.
+/// Removes the bars of finished work, updates the others, and adds bars for work that has lasted long enough.
 fn update() {
     let Some(bars) = BARS.get() else { return };
     let mut shown = bars.shown.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +90,7 @@ fn update() {
     }
 }
 
-/// The look of work's bar: a bar only where it is known how many steps there are, and the time where it is only one.
+/// Returns the style of a bar: a bar only if the number of steps is known, and the elapsed time if there is only one step.
 fn style(progress: &Arc<Progress>) -> ProgressStyle {
     let template = match progress.total() {
         Some(1) => "{label} {elapsed}",
@@ -109,7 +109,7 @@ fn style(progress: &Arc<Progress>) -> ProgressStyle {
         })
 }
 
-/// `1,200/5,000 queries, 340/s, 11 s left`
+/// Formats the progress: `1,200/5,000 queries, 340/s, 11 s left`.
 fn numbers(progress: &Progress) -> String {
     let is_bytes = progress.unit == "bytes";
     let number = |count: u64| {
@@ -126,7 +126,7 @@ fn numbers(progress: &Progress) -> String {
     format!("{}{total}{unit}, {rate}{left}", number(progress.steps_done()))
 }
 
-/// `, 1 h 05 min left`
+/// Formats the remaining time: `, 1 h 05 min left`.
 fn time(seconds: f64) -> String {
     let seconds = seconds.round() as u64;
     let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);

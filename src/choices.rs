@@ -1,4 +1,4 @@
-//! How the user of the command line makes a choice that the library names: the one place that knows its flags and commands.
+//! How users of the command line make the choices that the libraries name. No other module knows these flags and commands.
 
 use repoformer_text::message::{Message, MessagePart, StageRun, UserChoice};
 
@@ -147,7 +147,7 @@ pub(crate) fn way(choice: UserChoice) -> &'static str {
     WAYS[choice as usize].1
 }
 
-/// Command that runs a stage.
+/// Returns the command that runs a stage.
 fn command(run: &StageRun) -> String {
     match run {
         StageRun::Any(stage) => format!("`repoformer {stage}`"),
@@ -158,8 +158,8 @@ fn command(run: &StageRun) -> String {
     }
 }
 
-/// Writes a message for the user of the command line: stages as their commands, settings as their flags, and behind the first
-/// mention of each choice its flags or commands.
+/// Formats a message for users of the command line: stages as commands, settings as flags, and each choice followed by its flags or
+/// commands at the first mention.
 pub(crate) fn in_flags(message: &Message) -> String {
     let mut named = Vec::new();
     let write = |part: &MessagePart| match part {

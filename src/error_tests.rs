@@ -1,4 +1,4 @@
-//! Every error of the library as the user of the command line sees it.
+//! Tests of every library error as users of the command line see it.
 
 use std::io;
 use std::path::Path;
@@ -41,12 +41,12 @@ fn write(kind: io::ErrorKind) -> Error {
     Error::writing(data(), "write this file", io_error(kind))
 }
 
-/// Checks what is printed of an error.
+/// Checks the sentence and the hint printed for an error.
 fn check(error: impl Into<anyhow::Error>, sentence: &str, hint: &str) {
     let error = error.into();
     let (text, way) = error_and_hint(&error);
     assert_eq!((text.as_str(), way.as_deref().unwrap_or_default()), (sentence, hint));
-    // The words alone are the same but for the flags.
+    // Without the hint, the words differ only in the flags.
     let words = format!("{error:#}");
     let first = |text: &str| text.split(['(', '`']).next().unwrap_or_default().trim().to_owned();
     assert!(words.starts_with(&first(sentence)), "{words}");
@@ -271,7 +271,7 @@ fn causes_and_hints_of_the_program_keep_their_flags() {
     );
 }
 
-/// Returns the sources of the libraries, but of the choices themselves, as one text.
+/// Returns the sources of the libraries as one text, without the definition of the choices.
 fn sources(folder: &Path) -> String {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let text = |path: std::path::PathBuf| {
@@ -287,7 +287,7 @@ fn sources(folder: &Path) -> String {
     entries.map(text).collect()
 }
 
-/// That each names flags and commands which exist is tested beside `way`.
+/// A test next to `way` checks that the named flags and commands exist.
 #[test]
 fn every_choice_is_named_by_a_library() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates");

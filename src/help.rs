@@ -139,9 +139,9 @@ pub(crate) fn run(args: &HelpArgs, mut program: Command) -> Result<()> {
     Ok(())
 }
 
-/// Prints a help text, in colours if the terminal takes them.
+/// Prints a help text, in colours if the terminal supports them.
 pub(crate) fn print(text: &StyledStr) {
-    // Help that nobody reads any more is not missed.
+    // Ignores a closed pipe.
     let _ = writeln!(anstream::stdout(), "{}", text.ansi().to_string().trim_end());
 }
 
@@ -250,7 +250,7 @@ fn is_passed_on(arg: &Arg) -> bool {
     arg.is_hide_short_help_set() && arg.get_help_heading().is_some()
 }
 
-/// Returns what a setting, or each flag of this name, means.
+/// Returns the meaning of a setting, or of each flag with this name.
 fn explain_flag(program: &Command, topic: &str) -> Result<String> {
     let name = topic.trim_start_matches('-').replace('_', "-");
     let is_named = |key: &str, alias: Option<&str>| key == name || alias == Some(&*name);

@@ -1,4 +1,4 @@
-//! The command line: parse, run, report.
+//! Command line: parses flags, runs a command, and reports.
 
 mod bars;
 mod choices;
@@ -167,8 +167,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Lets no core dump, and no debugger of the same user, show the keys of servers, also those in URLs, or the token of clients; without
-/// any, crashes can be examined.
+/// Prevents core dumps, and debuggers of the same user, from revealing servers' keys, including keys in URLs, or clients' tokens.
+/// Without such secrets, crashes can be examined.
 fn keep_keys_in_memory() {
     let is_secret = |(name, value): &(OsString, OsString)| {
         let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
@@ -178,12 +178,12 @@ fn keep_keys_in_memory() {
     };
     #[cfg(target_os = "linux")]
     if std::env::vars_os().any(|variable| is_secret(&variable)) {
-        // It fails for no value but a wrong one.
+        // This fails only for invalid values.
         let _ = nix::sys::prctl::set_dumpable(false);
     }
 }
 
-/// Whether the program is a guard, which draws nothing: only a process of one thread can enter namespaces.
+/// True if the program is a guard. A guard draws no bars: only a process with one thread can enter namespaces.
 fn is_guard(command: &Command) -> bool {
     #[cfg(target_os = "linux")]
     return matches!(command, Command::Guard { .. });
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
     use crate::choices::way;
 
-    /// A command and all below it.
+    /// Returns a command and all its subcommands.
     fn commands(of: &clap::Command) -> Vec<&clap::Command> {
         let below = of.get_subcommands().flat_map(commands);
         std::iter::once(of).chain(below).collect()
@@ -249,7 +249,7 @@ mod tests {
         })
     }
 
-    /// The command that the first words name, and the words behind them.
+    /// Returns the command that the first words name, and the remaining words.
     fn named<'c, 't>(cli: &'c clap::Command, text: &'t str) -> (&'c clap::Command, Vec<&'t str>) {
         let mut words: Vec<&str> = text.split(' ').filter(|word| *word != "repoformer").collect();
         let mut command = cli;
@@ -265,7 +265,7 @@ mod tests {
         let mut cli = Cli::command();
         cli.build();
         for choice in UserChoice::ALL {
-            // Every second part stands between backticks.
+            // Every second piece is between backticks.
             for (number, text) in way(choice).split('`').enumerate() {
                 let is_command = number % 2 == 1 && !text.starts_with('-');
                 let (command, words) = named(&cli, if is_command { text } else { "" });

@@ -1,14 +1,14 @@
-//! The file that a path which leads nowhere was probably meant to name.
+//! Suggestions for paths that do not exist.
 
 use std::path::{Component, Path, PathBuf};
 
 use repoformer_store::files;
 use repoformer_text::names::suggest;
 
-/// Entries of a folder that a name is compared with; larger folders are data, whose names say little.
+/// Number of a folder's entries that a name is compared with; the names in larger folders, which hold data, make poor suggestions.
 const MOST: usize = 2000;
 
-/// The path of a file or folder that is there and differs from this one by few letters of its names.
+/// Returns an existing file or folder whose path differs from this one by a few letters.
 pub(crate) fn near_file(path: &Path) -> Option<PathBuf> {
     let mut there = PathBuf::new();
     for part in path.components() {
@@ -23,7 +23,7 @@ pub(crate) fn near_file(path: &Path) -> Option<PathBuf> {
         let mut names: Vec<String> =
             entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort_unstable(); // the system lists them in any order
-        // What a name has before its extension must be alike: a.json and b.json are two files.
+        // The part before the extension must be similar: a.json and b.json are different files.
         let stem = |name: &str| {
             Path::new(name).file_stem().map(|stem| stem.to_string_lossy().into_owned())
         };

@@ -55,11 +55,11 @@ enum ColorWhen {
     Never,
 }
 
-/// Warnings of one stage shown without `-v`.
+/// Number of warnings of one stage shown without `-v`.
 const WARNINGS_SHOWN: usize = 3;
-/// Tasks named for each reason without `-v`.
+/// Number of tasks named for each reason without `-v`.
 const TASKS_NAMED: usize = 8;
-/// Problems, and reasons of tasks that are left out, shown without `-v`.
+/// Number of problems, and of reasons of tasks that are left out, shown without `-v`.
 const PROBLEMS_SHOWN: usize = 20;
 
 /// Adds a hint to an error.
@@ -70,14 +70,14 @@ pub(crate) fn add_hint(
     Error::from_refusal(message_of(&source.into()), hint).into()
 }
 
-/// The screen flags, which [`init`] sets once.
+/// Flags of the screen, which [`init`] sets once.
 static SCREEN: OnceLock<ScreenFlags> = OnceLock::new();
 /// Number of skipped items and failed checks.
 static PROBLEMS: AtomicUsize = AtomicUsize::new(0);
-/// Problems and hints printed so far: each is printed once.
+/// Problems and hints printed so far, since each is printed only once.
 static SEEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Sets how much is printed, and how.
+/// Sets the amount and form of the output.
 pub(crate) fn init(flags: ScreenFlags) {
     match flags.color {
         ColorWhen::Auto => {}
@@ -94,28 +94,29 @@ fn is_quiet() -> bool {
     SCREEN.get().is_some_and(|flags| flags.quiet)
 }
 
-/// Whether `-v` was given.
+/// True if `-v` was given.
 pub(crate) fn is_verbose() -> bool {
     SCREEN.get().is_some_and(|flags| flags.verbose)
 }
 
-/// Whether everything was done.
+/// True if nothing was skipped and no check failed.
 pub(crate) fn all_done() -> bool {
     PROBLEMS.load(Relaxed) == 0
 }
 
-/// Whether this text was not printed before.
+/// True if this text was not printed before.
 fn is_new(text: &str) -> bool {
     SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned())
 }
 
-/// Prints a line to stderr; nothing else does.
+/// Prints a line to stderr, as all messages do.
 fn say(text: &str) {
     say_after("", text);
 }
 
-/// Prints a text behind a label, which alone may have colours: the text may be of others, so hidden characters are written out, and
-/// no line but the first begins like a message. If stderr cannot be written (a closed pipe, a full disk), the work continues, and the exit code reports its end.
+/// Prints a text after a label, which alone may have colours. The text may come from others, so hidden characters are written out,
+/// and only the first line can look like a message. If stderr cannot be written (a closed pipe, a full disk), the work continues,
+/// and the exit code reports its end.
 fn say_after(label: &str, text: &str) {
     bars::aside(|| {
         let text = visible(text).replace('\n', "\n  | ");
@@ -131,12 +132,12 @@ fn say_hint(text: &str) {
     say_after("\x1b[1;36mhint\x1b[0m: ", text);
 }
 
-/// Prints a message that goes with an error or an interruption, which `--quiet` keeps.
+/// Prints a message that accompanies an error or an interruption, even with `--quiet`.
 pub(crate) fn announce(text: &str) {
     say(text);
 }
 
-/// An error with its causes, and its hint.
+/// Returns an error with its causes, and its hint.
 pub(crate) fn error_and_hint(error: &anyhow::Error) -> (String, Option<String>) {
     let ours = error.chain().find_map(|cause| cause.downcast_ref::<Error>().and_then(hint_of));
     let hint = ours.or_else(|| repoformer_study::hint_of(error));
@@ -150,12 +151,12 @@ pub(crate) fn error(error: &anyhow::Error) {
     hint.iter().for_each(|hint| say_hint(hint));
 }
 
-/// Prints the way out below a failed check.
+/// Prints a hint below a failed check.
 pub(crate) fn failed_hint(text: &str) {
     say_hint(text);
 }
 
-/// The library's hint, or the file that a path which leads nowhere was probably meant to name.
+/// Returns the library's hint, or a similar path if the error's path does not exist.
 fn hint_of(error: &Error) -> Option<Message> {
     let missing = match error {
         Error::Io { path, access: Access::Read, reason, .. } => {
@@ -186,7 +187,7 @@ pub(crate) fn warning(text: impl Into<Message>) {
     }
 }
 
-/// Warns of files whose records held numbers that JSON lacks.
+/// Warns of files whose records contain numbers that JSON does not have.
 pub(crate) fn warn_of_not_json() {
     for (path, lines) in literal::take_not_json() {
         let first = lines.first().copied().unwrap_or_default();
@@ -198,17 +199,17 @@ pub(crate) fn warn_of_not_json() {
     }
 }
 
-/// Warns, however often it is asked to, once.
+/// Prints a warning only once.
 pub(crate) fn warning_once(text: &str) {
     if is_new(text) {
         warning(text);
     }
 }
 
-/// Whether records that may be of other tasks were warned of.
+/// True once records that may belong to other tasks were warned of.
 static NUMBERED: AtomicBool = AtomicBool::new(false);
 
-/// Warns of records that only numbers assign to their tasks: of the first such file.
+/// Warns of records that only numbers assign to their tasks, but only for the first such file.
 pub(crate) fn warn_of_numbers(text: Option<impl AsRef<str>>) {
     if let Some(text) = text
         && !NUMBERED.swap(true, Relaxed)
@@ -217,7 +218,7 @@ pub(crate) fn warn_of_numbers(text: Option<impl AsRef<str>>) {
     }
 }
 
-/// Number of items to show: `few` without `-v`, all with it.
+/// Returns the number of items to show: `few` without `-v`, all with it.
 fn shown_count(few: usize) -> usize {
     if is_verbose() { usize::MAX } else { few }
 }
@@ -232,14 +233,14 @@ pub(crate) fn few_of(names: &[String]) -> String {
     names[..shown].join(", ") + &rest
 }
 
-/// Says how many items are not shown.
+/// Prints the number of items that are not shown.
 fn note_hidden(indent: &str, hidden: usize) {
     if hidden > 0 {
         note(format!("{indent}… and {hidden} more like these (-v shows all)"));
     }
 }
 
-/// Says what to do about a warning.
+/// Prints what to do about a warning.
 pub(crate) fn hint(text: &str) {
     if !is_quiet() {
         say_hint(text);
@@ -264,7 +265,7 @@ pub(crate) fn problems(problems: &[Error]) {
         }
         said += 1;
         say_error(&text);
-        // Problems of one kind share a hint.
+        // Problems of the same kind have the same hint.
         let hint = hint_of(problem).map(|hint| in_flags(&hint));
         if let Some(hint) = hint.filter(|hint| is_new(hint)) {
             say_hint(&hint);
@@ -294,18 +295,18 @@ pub(crate) fn failures(number: usize) {
     PROBLEMS.fetch_add(number, Relaxed);
 }
 
-/// Benchmarks, and reasons for rebuilding their stale artifacts, that were printed so far.
+/// Printed reasons for rebuilding stale artifacts, each with its benchmark.
 static REBUILT_FOR: Mutex<BTreeSet<(String, String)>> = Mutex::new(BTreeSet::new());
 
-/// A reason with the benchmark that it holds for: the folder of the artifact's stage that the artifact lies in.
+/// Returns the benchmark and the reason of a rebuild; the benchmark is the artifact's folder within its stage.
 fn rebuilt_for(one: &RebuiltArtifact) -> (String, String) {
     let mut parts = one.path.iter().rev().map(|part| part.to_string_lossy());
     let below: Vec<_> = parts.by_ref().take_while(|part| !STAGES.contains(&&**part)).collect();
     (below.last().map(|part| part.to_string()).unwrap_or_default(), one.reason.clone())
 }
 
-/// Warns of artifacts that were rebuilt, in one line without `-v`. What has a reason that was printed before, or follows from
-/// a rebuild that was, is not printed again.
+/// Warns of artifacts that were rebuilt, in one line without `-v`. Artifacts with a printed reason are not printed again, and
+/// neither are rebuilds that follow from a printed one.
 pub(crate) fn rebuilt(artifacts: &[RebuiltArtifact]) {
     if is_verbose() {
         return artifacts.iter().for_each(|one| warning(one.to_string()));
@@ -347,7 +348,7 @@ fn warnings(report: &StageReport) {
     note_hidden("", report.warnings.len().saturating_sub(few));
 }
 
-/// Reports what a stage that was not run noticed.
+/// Reports the remarks of a stage that was not run.
 pub(crate) fn remarks(report: &StageReport) {
     warnings(report);
     problems(&report.problems);
@@ -381,11 +382,11 @@ pub(crate) fn report(stage: &str, report: &StageReport) {
     }
 }
 
-/// Shows messages of the libraries as the program's own.
+/// Receiver of the libraries' messages, which prints them as the program's own.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Screen;
 
-/// The screen, as the libraries' messages reach it.
+/// Returns the screen as a receiver of messages.
 pub(crate) fn screen() -> Arc<dyn Messages> {
     Arc::new(Screen)
 }
@@ -408,7 +409,7 @@ impl Messages for Screen {
     }
 }
 
-/// Shows a remark of the libraries.
+/// Prints a remark of the libraries.
 pub(crate) fn tell(remark: Remark) {
     match remark {
         Remark::Announcement(text) => announce(&in_flags(&text)),
@@ -486,7 +487,7 @@ pub(crate) fn check_folder(output: &Path, command: &str) -> Result<()> {
     fail(format!("{start}{command} writes several files"), "name a folder with -o")
 }
 
-/// Writes data to a file, whole or not at all and compressed if its name says so, or to standard output (`-`).
+/// Writes data to a file, completely or not at all and compressed if its extension requires it, or to standard output (`-`).
 pub(crate) fn write_data(path: &Path, data: impl AsRef<[u8]>) -> Result<()> {
     if path != Path::new("-") {
         let mut file = OutputFile::create(path)?;
@@ -501,17 +502,17 @@ pub(crate) fn write_data(path: &Path, data: impl AsRef<[u8]>) -> Result<()> {
     written.context("standard output: cannot write")
 }
 
-/// Prints a text for people, in which hidden characters are written out.
+/// Prints a text for people, with hidden characters written out.
 pub(crate) fn print_text(text: &str) -> Result<()> {
     write_data(Path::new("-"), &*visible(text))
 }
 
-/// Writes a manifest beside a file, as `FILE.manifest.json` with the checksum of the file; standard output has none.
+/// Writes the manifest of a file next to it, as `FILE.manifest.json` with the file's checksum; standard output gets none.
 pub(crate) fn write_manifest_beside(path: &Path, manifest: &serde_json::Value) -> Result<()> {
     Ok(manifest::write_beside(path, manifest)?)
 }
 
-/// Writes beside a shard's file which part it is, and where its records stand among those of all, as `merge` reads it.
+/// Writes the manifest of a shard's file next to it: the shard and the positions of its records, which `merge` reads.
 pub(crate) fn write_shard_beside(
     path: &Path,
     manifest: Manifest,
@@ -521,7 +522,7 @@ pub(crate) fn write_shard_beside(
     Ok(merge::write_shard_beside(path, &manifest, shard, positions)?)
 }
 
-/// Whether an error is a closed pipe.
+/// True if the error is a closed pipe.
 pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let direct = cause.downcast_ref::<io::Error>();

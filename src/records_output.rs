@@ -1,4 +1,4 @@
-//! Records written one after another, to a file that appears when it is complete.
+//! Output of records one after another, to a file that appears only when it is complete.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -10,7 +10,7 @@ use repoformer_store::manifest;
 
 use crate::bars;
 
-/// Destination of records, opened at the first of them.
+/// Destination of records, opened at the first record.
 pub(crate) enum RecordsOutput<'a> {
     Unopened(&'a Path),
     Stdout(io::BufWriter<io::StdoutLock<'static>>),

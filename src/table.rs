@@ -31,8 +31,8 @@ pub(crate) enum ScoreFormat {
 }
 
 impl ScoreFormat {
-    /// The format that was given, else that by which the output is named, else text; checked before any work: a terminal is no
-    /// place for Parquet, and a file that is named as CSV or Parquet holds it.
+    /// Returns the given format, or else the format of the output's extension, or else text. The choice is checked before any work:
+    /// Parquet cannot be printed on a terminal, and the extensions of CSV and Parquet must match the format.
     pub(crate) fn choose(given: Option<Self>, output: &Path) -> Result<Self> {
         let named = Self::from_name(output);
         let format = given.or(named).unwrap_or(Self::Text);
@@ -73,7 +73,7 @@ impl ScoreFormat {
         }
     }
 
-    /// The format by which a file is named, compressed or not.
+    /// Returns the format of a file's extension, before the extension of a compression.
     fn from_name(output: &Path) -> Option<Self> {
         let name = if is_packed(output) { Path::new(output.file_stem()?) } else { output };
         Self::from_str(name.extension()?.to_str()?, true).ok()
@@ -84,11 +84,11 @@ impl ScoreFormat {
     }
 }
 
-/// Endings of other formats, in which a table of text would surprise.
+/// Extensions of other formats, which must not be used for a text table.
 const UNKNOWN_ENDINGS: [&str; 12] =
     ["xlsx", "xls", "ods", "html", "htm", "tex", "yaml", "yml", "xml", "feather", "arrow", "npy"];
 
-/// Whether a file's name says that it is compressed.
+/// True if the extension marks a compressed file.
 fn is_packed(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "gz" || ending == "zst")
 }
@@ -100,7 +100,7 @@ pub(crate) enum ReportFormat {
     Json,
 }
 
-/// The results in a format.
+/// Formats results.
 pub(crate) fn format_results(results: &dyn Printable, format: ScoreFormat) -> Result<Vec<u8>> {
     let frame = || {
         let mut frame = Frame::new(results.columns());
@@ -122,12 +122,12 @@ pub(crate) fn format_results(results: &dyn Printable, format: ScoreFormat) -> Re
     })
 }
 
-/// A JSON value, indented.
+/// Formats a JSON value with indentation.
 pub(crate) fn json_text(value: &Value) -> String {
     format!("{value:#}\n")
 }
 
-/// Records, each on a line.
+/// Formats records as one line each.
 pub(crate) fn json_lines(records: impl IntoIterator<Item = Value>) -> String {
     records.into_iter().map(|record| format!("{record}\n")).collect()
 }

@@ -1,4 +1,4 @@
-//! Errors of the command line itself: unknown commands, flags and values, with what was probably meant.
+//! Errors of the command line: unknown commands, flags and values, with suggestions.
 
 use std::error::Error as _;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::help::{brief, full, print};
 use crate::output::{self, fail, unknown};
 use crate::settings::completable;
 
-/// Prints what parsing answered: help, the version, or an error.
+/// Prints the result of parsing: help, the version, or an error.
 pub(crate) fn tell(answer: &Error, mut program: Command) -> ExitCode {
     if answer.kind() == ErrorKind::DisplayHelp {
         program.build(); // Global flags belong to every command from then on.
@@ -33,10 +33,10 @@ pub(crate) fn tell(answer: &Error, mut program: Command) -> ExitCode {
         None => {
             let mut arguments = std::env::args_os();
             if arguments.any(|one| one.to_string_lossy().contains(is_hidden)) {
-                // Clap repeats arguments as they are.
+                // Clap repeats arguments without escaping them.
                 output::announce(answer.render().to_string().trim_end());
             } else {
-                // Like `Error::exit`; help that cannot be printed any more is not missed.
+                // Like `Error::exit`; a closed pipe is ignored.
                 let _ = answer.print();
             }
             ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2))
@@ -44,7 +44,7 @@ pub(crate) fn tell(answer: &Error, mut program: Command) -> ExitCode {
     }
 }
 
-/// The error in the program's words, which clap would explain in its own.
+/// Explains an error in the program's own words; `None` if clap's words are used.
 fn explain(answer: &Error, program: Command) -> Option<anyhow::Error> {
     let given = |kind| match answer.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
@@ -152,13 +152,13 @@ fn spell(flag: &str) -> String {
     flag.split([' ', '=', '[']).next().unwrap_or(flag).to_owned()
 }
 
-/// Whether an argument looks like a flag; a number that begins with a hyphen does not.
+/// True if an argument looks like a flag; a number that begins with a hyphen does not.
 fn is_flag(argument: &str) -> bool {
     let rest = argument.trim_start_matches('-');
     rest.len() < argument.len() && rest.starts_with(char::is_alphabetic)
 }
 
-/// The subcommand that the arguments choose, and its name with those above it.
+/// Returns the subcommand that the arguments choose, and its full name.
 fn find_chosen<'c>(program: &'c Command, arguments: &[String]) -> (&'c Command, String) {
     let (mut command, mut path) = (program, program.get_name().to_owned());
     let mut is_value = false;
@@ -180,12 +180,12 @@ fn find_chosen<'c>(program: &'c Command, arguments: &[String]) -> (&'c Command, 
     (command, path)
 }
 
-/// The flag of a command that an argument names, without a value behind `=`.
+/// Returns the flag of a command that an argument names, ignoring a value after `=`.
 fn flag_of<'c>(command: &'c Command, argument: &str) -> Option<&'c Arg> {
     command.get_arguments().find(|flag| names(flag).any(|name| name == argument))
 }
 
-/// Names of a flag, with their hyphens.
+/// Returns the names of a flag, with their hyphens.
 fn names(flag: &Arg) -> impl Iterator<Item = String> {
     let long = flag.get_long_and_visible_aliases().unwrap_or_default();
     let short = flag.get_short_and_visible_aliases().unwrap_or_default();
@@ -194,12 +194,12 @@ fn names(flag: &Arg) -> impl Iterator<Item = String> {
         .chain(short.into_iter().map(|name| format!("-{name}")))
 }
 
-/// Whether the argument behind a flag is its value.
+/// True if the argument after a flag is its value.
 fn takes_next(flag: &Arg) -> bool {
     flag.get_action().takes_values() && !flag.is_require_equals_set()
 }
 
-/// Hint at an unknown flag: the known one that was meant, the place where it belongs, or the commands that have it.
+/// Returns a hint for an unknown flag: the similar known one, the place where it belongs, or the commands that have it.
 fn hint_at_flag(
     program: &Command,
     command: &Command,
@@ -210,7 +210,7 @@ fn hint_at_flag(
     let others = having(program, name);
     let known = flags(command);
     if name == "--dry-run" && known.iter().any(|flag| flag == "--yes") {
-        // What such a command does without it is a dry run.
+        // Without that flag, such a command is a dry run.
         return "leave it out: without --yes, the command only lists what it would do".into();
     }
     let meant = did_you_mean(name, known.iter().map(String::as_str));
@@ -235,7 +235,7 @@ fn hint_at_flag(
     }
 }
 
-/// Hint at an argument that is in no place of a value: the flag that it belongs to.
+/// Returns a hint for an argument where no value is expected: the flag that it belongs to.
 fn hint_at_value(command: &Command, argument: &str, arguments: &[String]) -> Option<String> {
     let flag_at = |at: usize| arguments.get(at).and_then(|flag| flag_of(command, flag));
     let is_value = |at: usize| at > 0 && flag_at(at - 1).is_some_and(takes_next);
@@ -276,14 +276,14 @@ fn hint_at_value(command: &Command, argument: &str, arguments: &[String]) -> Opt
         .or_else(|| given.map(|(_, name, _)| format!("{name} accepts only one value")))
 }
 
-/// Whether a command reads exactly one file, which no flag names.
+/// True if a command reads exactly one file, without a flag.
 fn path_of_one(command: &Command) -> bool {
     let mut files = command.get_positionals();
     let one = files.next().filter(|file| !matches!(file.get_action(), ArgAction::Append));
     one.is_some_and(|file| file.get_id() == "file") && files.next().is_none()
 }
 
-/// Hint at the flag that names a file or folder such as this, where a command takes none without.
+/// Returns a hint with the flag for a file or folder like this, if the command has no positional arguments.
 fn hint_at_file(command: &Command, argument: &str) -> Option<String> {
     let file = Path::new(argument);
     let is_records = ["jsonl", "json", "gz", "zst"].iter().any(|end| argument.ends_with(end));
@@ -301,7 +301,7 @@ fn subcommands(command: &Command) -> impl Iterator<Item = &str> {
     shown.flat_map(Command::get_name_and_visible_aliases).chain(["help"])
 }
 
-/// Hint at a subcommand of a subcommand that has this name.
+/// Returns a hint for the name of a nested subcommand.
 fn suggest_nested(command: &Command, name: &str) -> Option<String> {
     let below = command
         .get_subcommands()
@@ -310,7 +310,7 @@ fn suggest_nested(command: &Command, name: &str) -> Option<String> {
     Some(format!("did you mean '{of} {sub}'?"))
 }
 
-/// Hint at a subcommand or flag of which this is a longer or shorter form, such as `evaluate` and `version`.
+/// Returns a hint for a longer or shorter form of a subcommand or flag, such as `evaluate` or `version`.
 fn beginning(command: &Command, name: &str) -> Option<String> {
     let is_form = |known: &&str| {
         known.len().min(name.len()) > 2 && (name.starts_with(known) || known.starts_with(name))
@@ -321,14 +321,14 @@ fn beginning(command: &Command, name: &str) -> Option<String> {
     Some(format!("did you mean '{meant}'?"))
 }
 
-/// The long flags of a subcommand, with their hyphens.
+/// Returns the long flags of a subcommand, with their hyphens.
 fn flags(command: &Command) -> Vec<String> {
     let flags = command.get_arguments().filter(|flag| !flag.is_hide_set());
     let names = flags.filter_map(|flag| flag.get_long_and_visible_aliases());
     names.flatten().map(|name| format!("--{name}")).collect()
 }
 
-/// The subcommands that have a flag, with all names above theirs.
+/// Returns the full names of the subcommands that have a flag.
 fn having(command: &Command, flag: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut waiting: Vec<(String, &Command)> = vec![(command.get_name().to_owned(), command)];

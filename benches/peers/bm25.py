@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-# Before numpy is loaded: one thread, as ours.
+# Before numpy is loaded: one thread, as for our program.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[name] = "1"
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-# Before numpy is loaded: one thread, as ours.
+# Before numpy is loaded: one thread, as for our program.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
     os.environ[name] = "1"
 
@@ -24,7 +24,7 @@ import tiktoken_ext.openai_public
 import search
 
 MEASURE, DATA, ROUNDS = sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3])
-# What a peer is worth waiting for: windows it is given at most.
+# Largest number of windows for each peer, given its speed.
 LARGEST = {search.RepoCoderLoop: 50_000, search.Frozensets: 50_000, search.Tantivy: 500_000}
 
 

@@ -72,7 +72,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             flags = ["--quiet", "--repos-dir", repos, "--tasks", tasks, "--threads", "2"]
             stages = [[binary, stage, *flags] for stage in ("window", "vectorize", "search")]
-            # 1: some records are left out.
+            # 1: some records were left out.
             return seconds([*stages, [binary, "prompt", *flags, "--mode", "rg1,gt"]], folder, 1)
 
     with tempfile.TemporaryDirectory() as folder:

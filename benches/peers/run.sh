@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Times the library beside Python's ways of doing the same, on the same data, ours and theirs in turn; prints tables.
+# Times the library and Python libraries that do the same, alternating on the same data; prints tables.
 #
 #   REPOFORMER_CORPUS=DIR benches/peers/run.sh [ROUNDS]
 #
-# The virtual environment and the exported data lie in target/peers.
+# The virtual environment and the exported data are in target/peers.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

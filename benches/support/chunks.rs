@@ -1,4 +1,4 @@
-//! Repoformer's chunks of the corpus, and queries from files that have none: twenty non-blank lines each.
+//! Repoformer's chunks of the corpus, and queries of twenty non-blank lines from files that are not in the chunks.
 
 use std::sync::LazyLock;
 
@@ -10,11 +10,11 @@ use super::growth::{QUERIES, shuffled};
 
 const LINES: usize = 20;
 const STRIDE: usize = 10;
-/// Chunks of the collections, where the corpus has as many.
+/// Numbers of chunks in the collections, if the corpus has as many.
 const SIZES: [usize; 2] = [5_000, 50_000];
 
 pub struct Chunks {
-    /// The text of each chunk, and the number of its file.
+    /// Text of each chunk, and the number of its file.
     chunks: Vec<(String, usize)>,
     queries: Vec<String>,
 }
@@ -46,7 +46,7 @@ pub static CHUNKS: LazyLock<Chunks> = LazyLock::new(|| {
     }
 });
 
-/// Sizes that the corpus has chunks for; all of a smaller one.
+/// Returns the sizes for which the corpus has enough chunks; for a smaller corpus, the number of all its chunks.
 pub fn sizes() -> Vec<usize> {
     let all = CHUNKS.chunks.len();
     let fitting: Vec<_> = SIZES.into_iter().filter(|size| *size <= all).collect();
@@ -54,23 +54,23 @@ pub fn sizes() -> Vec<usize> {
 }
 
 impl Chunks {
-    /// The first so many chunks.
+    /// Returns the texts of the first `size` chunks.
     pub fn texts(&self, size: usize) -> Vec<&str> {
         self.chunks[..size].iter().map(|(text, _)| text.as_str()).collect()
     }
 
-    /// Every query's text.
+    /// Returns the texts of the queries.
     pub fn queries(&self) -> &[String] {
         &self.queries
     }
 
-    /// A query that ends at its hole.
+    /// Returns a query that ends at its hole.
     pub fn query(&self, number: usize) -> RankQuery<'_> {
         let lines = self.queries[number % self.queries.len()].split('\n').collect();
         RankQuery { lines, hole: LINES, ..RankQuery::default() }
     }
 
-    /// Candidates without the chunks of one file, for several files.
+    /// Returns candidate lists, each without the chunks of one file.
     pub fn priorities(&self, size: usize) -> Vec<Vec<u32>> {
         let files = self.chunks[size - 1].1 + 1;
         let without = |file: usize| {

@@ -1,6 +1,6 @@
-//! The corpus and what each stage makes of it, computed on first use and kept.
+//! The corpus and the results of each stage, computed on first use and kept.
 //!
-//! It is the sample repositories, or with `REPOFORMER_CORPUS=DIR` every repository below DIR; several are one here.
+//! The corpus is the sample repositories or, with `REPOFORMER_CORPUS=DIR`, all repositories in DIR, combined into one.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -22,7 +22,7 @@ use repoformer_text::tokenize::model::Tokenizer;
 
 use super::growth::{self, QUERIES};
 
-/// The sample's files are no more than this many bytes in all.
+/// Maximum total size of the sample's files in bytes.
 const SAMPLE_BYTES: usize = 16 << 20;
 
 /// All repositories of the folder as one, named `all`.
@@ -45,7 +45,7 @@ fn as_repository(mut files: Vec<repoformer_core::repository::corpus::SourceFile>
     Repository { name: "all".into(), files }
 }
 
-/// Files that tasks are drawn from and that are tokenized: all of a small corpus, an even sample of a large one.
+/// Files that tasks are drawn from and that are tokenized: all files of a small corpus, an even sample of a large one.
 pub static SAMPLE: LazyLock<Repository> = LazyLock::new(|| {
     let mut bytes = 0;
     let shuffled = growth::shuffled(&REPOSITORY.files).into_iter();
@@ -87,7 +87,7 @@ pub static VECTORS: LazyLock<TokenSets> =
 
 const VISIBILITY: Visibility = Visibility::Guarded(HoleGuard::Strict);
 
-/// Queries and results of one mode, a query a line task.
+/// Queries and results of one mode, one query per line task.
 pub struct Searched {
     pub mode: Mode,
     pub queries: Queries,
@@ -132,7 +132,7 @@ impl Searched {
 pub static RG1: LazyLock<Searched> = LazyLock::new(|| Searched::with(Mode::LeftContext));
 pub static GT: LazyLock<Searched> = LazyLock::new(|| Searched::with(Mode::GroundTruth));
 
-/// The rg1 prompts.
+/// Prompts of mode rg1.
 pub static PROMPTS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let builder = RG1.builder();
     let found = RG1.retrieval.found.iter();
@@ -144,7 +144,7 @@ pub static PROMPTS: LazyLock<Vec<String>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Pairs of texts to compare: each task's true text with the next one's.
+/// Returns pairs of texts to compare: the targets of adjacent tasks.
 pub fn pairs(tasks: &[Task]) -> Vec<(&str, &str)> {
     tasks
         .windows(2)
@@ -152,7 +152,7 @@ pub fn pairs(tasks: &[Task]) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// Bytes of a repository's files.
+/// Returns the number of bytes in a repository's files.
 pub fn bytes(repository: &Repository) -> usize {
     repository.files.iter().map(|file| file.text.len()).sum()
 }

@@ -1,8 +1,8 @@
-//! The growth of search as a figure: microseconds a query against windows, both on logarithmic axes.
+//! Figure of the growth of search: microseconds per query by number of windows, both on logarithmic axes.
 
 use std::fmt::Write;
 
-/// A line of the figure: its name, colour, and microseconds at each size.
+/// Line of the figure: its name, its colour, and microseconds at each size.
 pub struct Line {
     pub name: &'static str,
     pub colour: &'static str,
@@ -16,7 +16,7 @@ const RIGHT: f64 = 500.0;
 const TOP: f64 = 20.0;
 const BOTTOM: f64 = 350.0;
 
-/// An SVG document.
+/// Returns the figure as an SVG document.
 pub fn svg(lines: &[Line]) -> String {
     let points = || lines.iter().flat_map(|line| &line.points);
     let bounds = |value: fn(&(f64, f64)) -> f64| {

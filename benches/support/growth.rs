@@ -1,4 +1,4 @@
-//! Collections of growing size with the same queries: windows of the corpus, its files shuffled the same way each time.
+//! Collections of growing size with the same queries: windows of the corpus, whose files are always shuffled in the same way.
 //!
 //! The queries come from files that are in no collection: the twenty lines before a line, as rg1 searches.
 
@@ -14,13 +14,13 @@ use repoformer_text::tokenize::P50k;
 use super::corpus::REPOSITORY;
 use super::sets::Sets;
 
-/// Queries, and tasks, of a run.
+/// Number of queries, and of tasks, in a run.
 pub const QUERIES: usize = 200;
 
-/// Windows of the collections, where the corpus has as many.
+/// Numbers of windows in the collections, if the corpus has as many.
 const SIZES: [usize; 4] = [2_000, 5_000, 50_000, 500_000];
 
-/// The windows' sets in the order of the shuffled files, and the queries'.
+/// Token sets of the windows, in the order of the shuffled files, and of the queries.
 pub struct Growth {
     pub windows: RepoFragments,
     pub sets: Sets,
@@ -29,7 +29,7 @@ pub struct Growth {
 
 pub static GROWTH: LazyLock<Growth> = LazyLock::new(|| {
     let files = shuffled(&REPOSITORY.files);
-    // A file in eight at most, so that a small corpus is not used up.
+    // At most one file in eight, so that a small corpus keeps enough files.
     let held_out = QUERIES.min(files.len() / 8).max(1);
     let long_enough = |file: &&SourceFile| file.lines().count() >= 40;
     let held_out: Vec<_> = files.iter().copied().filter(long_enough).take(held_out).collect();
@@ -42,7 +42,7 @@ pub static GROWTH: LazyLock<Growth> = LazyLock::new(|| {
     Growth { windows, sets, queries }
 });
 
-/// Sizes that the corpus has windows for; all of a smaller one.
+/// Returns the sizes for which the corpus has enough windows; for a smaller corpus, the number of all its windows.
 pub fn sizes() -> Vec<usize> {
     static FITTING: LazyLock<Vec<usize>> = LazyLock::new(|| {
         let all = GROWTH.sets.len();
@@ -57,14 +57,14 @@ pub fn sizes() -> Vec<usize> {
     FITTING.clone()
 }
 
-/// The files in an order that depends on nothing but their paths and keeps neighbours apart.
+/// Returns the files in an order that depends only on their paths and separates neighbours.
 pub fn shuffled(files: &[SourceFile]) -> Vec<&SourceFile> {
     let mut files: Vec<_> = files.iter().collect();
     files.sort_by_key(|file| *blake3::hash(file.path.as_bytes()).as_bytes());
     files
 }
 
-/// As many queries from each file, at even distances.
+/// Returns queries at even distances, the same number from each file.
 fn queries(files: &[&SourceFile]) -> Queries {
     let shape = WindowShape::default();
     let query = |row: usize| {

@@ -1,28 +1,28 @@
-//! How fast this machine reads: what a search that does nothing but read could reach at best.
+//! Speed at which this machine reads memory: an upper bound on the speed of searching.
 
 use std::hint::black_box;
 
 use cpu_time::ProcessTime;
 
-/// A cache line.
+/// Cache line.
 #[derive(Clone, Copy, Default)]
 #[repr(align(64))]
 struct Line([u64; 8]);
 
-/// Bytes read in order in one measurement, so that even the nearest cache keeps the clock busy.
+/// Number of bytes read in order in one measurement, enough to time even the nearest cache.
 const READ: usize = 1 << 31;
 
-/// Cost of reading a collection of cache lines.
+/// Speed of reading a collection of cache lines.
 pub struct Reading {
-    /// Bytes a second, all in order, over and over.
+    /// Bytes per second, reading all lines in order repeatedly.
     pub in_order: f64,
-    /// Bytes a second of whole lines here and there, where none waits for another.
+    /// Bytes per second, reading scattered lines, none of which depends on another.
     pub scattered: f64,
-    /// Seconds a line, where each says which one is next.
+    /// Seconds per line, if each line determines the next one.
     pub one_by_one: f64,
 }
 
-/// Reads `bytes`, a power of two.
+/// Measures reading `bytes`, a power of two.
 pub fn read(bytes: usize) -> Reading {
     let mut lines = vec![Line::default(); bytes / size_of::<Line>()];
     link(&mut lines);
@@ -62,7 +62,7 @@ fn sum<'a>(lines: impl Iterator<Item = &'a Line>) {
     black_box(sum);
 }
 
-/// One cycle through all lines, each naming the next (Sattolo's shuffle).
+/// Links all lines in one cycle, each naming the next (Sattolo's shuffle).
 fn link(lines: &mut [Line]) {
     let mut next: Vec<usize> = (0..lines.len()).collect();
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;

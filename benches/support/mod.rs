@@ -1,6 +1,7 @@
-//! Shared by the benches: the corpus stage by stage, growing collections of windows, and plain twins of the fast paths.
+//! Code that the benches share: the corpus stage by stage, growing collections of windows, and plain twins of the fast paths.
 
-// Each bench is a program of its own, which uses its part, may stop where its input is wrong, and says what it leaves out.
+// Each bench is a separate program. It uses only some of this code, may panic on wrong input, and prints the sizes that it leaves
+// out.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::print_stderr)]
 
 pub mod chunks;
@@ -13,7 +14,7 @@ pub mod term_at_a_time;
 pub mod twins;
 pub mod work;
 
-/// Everything on the calling thread: the twins have one, and instruction counts repeat only without a pool's waiting.
+/// Runs everything on the calling thread: the twins have only one, and waiting in a pool would change instruction counts.
 pub fn one_thread() {
     rayon::ThreadPoolBuilder::new()
         .num_threads(1)

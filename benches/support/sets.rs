@@ -1,14 +1,14 @@
-//! The two types of the library that searching is about, `TokenSets` and `Index`, as the benches use them: nothing
-//! else here knows how they are read and called.
+//! The library's types for searching, `TokenSets` and `TokenSetIndex`, as the benches use them. Only this module depends on how
+//! they are called.
 
 use repoformer_core::retrieve::index::WindowHit;
 use repoformer_core::retrieve::vector::TokenSets;
 use repoformer_core::retrieve::{Level, SearchScratch, TokenSetIndex};
 
-/// Windows kept a query.
+/// Number of windows kept per query.
 pub const TOP_K: usize = 20;
 
-/// Token sets in one buffer, the form that the twins search and that is exported for other languages.
+/// Token sets in one buffer, as the twins search them and as they are exported for other languages.
 #[derive(Default)]
 pub struct Sets {
     /// `first[i]..first[i + 1]` is set i.
@@ -39,7 +39,7 @@ impl Sets {
         flat
     }
 
-    /// The first `count` sets as the library has them.
+    /// Returns the first `count` sets as the library's type.
     pub fn prefix(&self, count: usize) -> TokenSets {
         let mut sets = TokenSets::default();
         for set in self.iter().take(count) {
@@ -49,7 +49,7 @@ impl Sets {
     }
 }
 
-/// The library's index with queries to search it with.
+/// The library's index, and the queries to search with.
 pub struct Searcher<'a> {
     index: TokenSetIndex,
     queries: &'a TokenSets,
@@ -68,18 +68,18 @@ impl<'a> Searcher<'a> {
         self
     }
 
-    /// Bytes that the index holds.
+    /// Returns the size of the index in bytes.
     pub fn bytes(&self) -> usize {
         self.index.bytes()
     }
 
-    /// One query.
+    /// Searches with one query.
     pub fn one(&mut self, query: usize) -> Vec<WindowHit> {
         let Self { index, queries, scratch } = self;
         index.search(queries.get(query), TOP_K, |_| true, scratch)
     }
 
-    /// All queries at once.
+    /// Searches with all queries at once.
     pub fn batch(&mut self) -> Vec<Vec<WindowHit>> {
         self.index.search_all(self.queries, TOP_K, |_, _| true)
     }

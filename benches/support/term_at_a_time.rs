@@ -1,15 +1,15 @@
-//! A tuned inverted index, a term at a time: what a good implementation of the usual way costs.
+//! A tuned inverted index that processes one term at a time: the speed of a good conventional implementation.
 //!
-//! Blocks of windows whose counters stay in the nearest cache; posting lists of 16-bit places in the block; counters of
-//! 16 bits; within a block windows ascend by size, so that a run of equal size needs one least overlap to be compared
-//! with, and most runs are passed over 32 windows at a time.
+//! Windows are in blocks whose 16-bit counters fit into the nearest cache, and posting lists have 16-bit positions in the block.
+//! Within a block, windows are sorted by size, so that all windows of one size are compared with one least overlap, and most are
+//! skipped 32 at a time.
 
 use repoformer_core::retrieve::index::WindowHit;
 
 use super::sets::Sets;
 use super::twins::rank;
 
-/// Windows of a block: their counters are 32 KiB.
+/// Number of windows in a block, whose counters take 32 KiB.
 const BLOCK: usize = 16_384;
 
 pub struct TermAtATime {
@@ -18,7 +18,7 @@ pub struct TermAtATime {
 }
 
 struct Block {
-    /// The windows by their place in the block, and where runs of equal set size end.
+    /// Windows by their position in the block, and the end of each run of equal set size.
     windows: Vec<u32>,
     runs: Vec<(u32, usize)>,
     /// `first[t]..first[t + 1]` are the postings of token t.
@@ -50,7 +50,7 @@ impl TermAtATime {
                 let token = usize::from(token);
                 let list = block.first[token] as usize..block.first[token + 1] as usize;
                 for &place in &block.postings[list] {
-                    places[usize::from(place) % BLOCK] += 1; // no bounds to check
+                    places[usize::from(place) % BLOCK] += 1; // needs no bounds check
                 }
             }
             block.select(query.len() as u32, k, counters, &mut best);
@@ -117,7 +117,7 @@ impl Block {
     }
 }
 
-/// Notes a place for each token, where the token's next posting goes.
+/// Adds a position to the postings of each token.
 fn fill(set: &[u16], place: u16, next: &mut [u32], postings: &mut [u16]) {
     for token in set {
         let next = &mut next[usize::from(*token)];
@@ -127,8 +127,8 @@ fn fill(set: &[u16], place: u16, next: &mut [u32], postings: &mut [u16]) {
     }
 }
 
-/// The least overlap of two sets of `sizes` elements together that is as similar as the worst kept: o / (sizes − o) ≥
-/// kept / union, so o ≥ kept · sizes / (union + kept).
+/// Returns the least overlap at which two sets with `sizes` elements in total are as similar as the worst kept result: o / (sizes −
+/// o) ≥ kept / union, so o ≥ kept · sizes / (union + kept).
 fn least_overlap(best: &[WindowHit], k: usize, sizes: u32) -> u16 {
     match best.last() {
         Some(worst) if best.len() == k => {

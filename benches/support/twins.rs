@@ -1,4 +1,4 @@
-//! Plain twins of the fast paths, which are measured beside them and checked against them.
+//! Plain twins of the fast paths, which are measured next to them and checked against them.
 
 use std::cmp::Ordering;
 
@@ -9,14 +9,14 @@ use tiktoken_rs::CoreBPE;
 
 use super::sets::Sets;
 
-/// Best first, then the later window.
+/// Orders the best results first, and equal ones by the later window.
 pub fn rank(a: &WindowHit, b: &WindowHit) -> Ordering {
     let by_score = (u64::from(b.overlap) * u64::from(a.union.max(1)))
         .cmp(&(u64::from(a.overlap) * u64::from(b.union.max(1))));
     by_score.then(b.window.cmp(&a.window))
 }
 
-/// The reference's way: an intersection for every window, then a sort.
+/// Finds the best sets as the reference program does: an intersection with every window, then a sort.
 pub fn by_hash_sets(sets: &[FxHashSet<u16>], query: &[u16], k: usize) -> Vec<WindowHit> {
     best(k, query.len(), sets.iter(), |set| {
         let mut common = 0;
@@ -70,7 +70,7 @@ fn best<S>(
     hits
 }
 
-/// The sets of windows by tokenizing the text of each.
+/// Tokenizes the text of each window; returns the total size of the token sets.
 pub fn window_sets(windows: &RepoFragments, tiktoken: &CoreBPE) -> usize {
     (0..windows.len())
         .map(|window| {

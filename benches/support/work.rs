@@ -1,4 +1,4 @@
-//! The operations that several programs time: what each does, and how many times over in one run.
+//! Operations that several programs time, and the number of operations in one run.
 
 use repoformer_core::metrics::Metric;
 use repoformer_core::retrieve::Level;
@@ -16,7 +16,7 @@ use super::sets::{Searcher, Sets, TOP_K};
 use super::term_at_a_time::TermAtATime;
 use super::twins;
 
-/// The ids of every file; how many.
+/// Tokenizes every file; returns the number of ids.
 pub fn tokenize_files() -> usize {
     let (mut cache, mut ids, mut count) = (PieceCache::default(), Vec::new(), 0);
     for file in &SAMPLE.files {
@@ -27,14 +27,14 @@ pub fn tokenize_files() -> usize {
     count
 }
 
-/// The lengths of all prompts, added up.
+/// Counts the tokens of all prompts; returns the sum.
 pub fn count_prompts() -> usize {
     let mut cache = PieceCache::default();
     let count = |prompt: &String| P50k.count_with(prompt, &mut cache);
     PROMPTS.iter().map(count).sum()
 }
 
-/// The sets of all windows of the sample; their sizes added up.
+/// Computes the token sets of all windows of the sample; returns the sum of their sizes.
 pub fn window_sets() -> usize {
     TokenSets::of_fragments(&SAMPLE_WINDOWS, &P50k).token_count()
 }
@@ -43,7 +43,7 @@ pub fn edit_distances(pairs: &[(&str, &str)]) -> usize {
     pairs.iter().map(|(a, b)| levenshtein::distance(a, b)).sum()
 }
 
-/// Edit similarities of one prediction a target, added up.
+/// Scores one prediction per target; returns the sum of the edit similarities.
 pub fn metric(pairs: &[(&str, &str)]) -> f64 {
     let score = |&(target, prediction): &(_, _)| {
         Metric::RepoCoder.score(target, &[prediction], Language::Python)[1]
@@ -51,21 +51,21 @@ pub fn metric(pairs: &[(&str, &str)]) -> f64 {
     pairs.iter().map(score).sum()
 }
 
-/// One run of an operation; what it returns depends on nothing but the input.
+/// One run of operations; its result depends only on the input.
 pub struct Work {
     pub run: Box<dyn FnMut() -> usize>,
-    /// How many operations a run is, and of what.
+    /// Number of operations in a run, and their unit.
     pub operations: usize,
     pub unit: &'static str,
 }
 
-/// All that [`prepare`] knows; the first four groups are the library's own.
+/// Names that [`prepare`] accepts; the first nine operations are the library's own.
 pub const NAMES: [&str; 13] = [
     "files", "prompt-counts", "window-sets", "index", "batch", "one-query", "lines", "bodies",
     "metric", "term-at-a-time", "sorted-merge", "hash-sets", "bm25",
 ];
 
-/// Does all that is not part of the operation itself. Collections of windows have `size` windows.
+/// Prepares an operation, so that a run contains nothing else. Collections have `size` windows or chunks.
 pub fn prepare(name: &str, size: usize) -> Option<Work> {
     let queries = || Sets::of(&GROWTH.queries);
     let (run, operations, unit): (Box<dyn FnMut() -> usize>, _, _) = match name {
@@ -127,7 +127,7 @@ pub fn prepare(name: &str, size: usize) -> Option<Work> {
     Some(Work { run, operations, unit })
 }
 
-/// The ten best of the first `size` chunks by BM25 for every query, one after the other, from its text.
+/// Ranks the ten best of the first `size` chunks by BM25 for every query, one after another, starting from its text.
 fn bm25(size: usize) -> Box<dyn FnMut() -> usize> {
     let texts = CHUNKS.texts(size);
     let (words, rankers) = (Words::new(&texts), [Ranker::Bm25]);
@@ -142,12 +142,12 @@ fn bm25(size: usize) -> Box<dyn FnMut() -> usize> {
     })
 }
 
-/// All queries of the growing collections with an index of their first `size` windows.
+/// Returns the queries of the growing collections, with an index of their first `size` windows.
 pub fn searcher(size: usize) -> Searcher<'static> {
     Searcher::new(&GROWTH.sets.prefix(size), &GROWTH.queries)
 }
 
-/// All queries at once.
+/// Searches with all queries at once.
 pub fn batch(mut searcher: Searcher<'static>) -> Work {
     Work {
         run: Box::new(move || searcher.batch().iter().map(Vec::len).sum()),
@@ -156,7 +156,7 @@ pub fn batch(mut searcher: Searcher<'static>) -> Work {
     }
 }
 
-/// One query after the other.
+/// Searches with one query after another.
 pub fn one_query(mut searcher: Searcher<'static>) -> Work {
     Work {
         run: Box::new(move || (0..QUERIES).map(|query| searcher.one(query).len()).sum()),
@@ -165,10 +165,10 @@ pub fn one_query(mut searcher: Searcher<'static>) -> Work {
     }
 }
 
-/// Queries of the twins that look at every window: these take long, so an even sample of all.
+/// Number of queries for the twins that compare every window, an even sample of all queries, since these twins are slow.
 const LINEAR: usize = 5;
 
-/// Panics where a twin, or another level of instructions, finds anything else than the library, for any of the queries.
+/// Panics if the results of a twin, or of another level of instructions, differ from the library's for any query.
 pub fn check_twins(size: usize) {
     let (queries, mut counters) = (Sets::of(&GROWTH.queries), Vec::new());
     let mut searcher = searcher(size);

@@ -1,4 +1,4 @@
-//! `cache`: what lies in the cache folder, and its removal by name.
+//! `cache`: lists the files in the cache folder, and removes selected ones.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -76,7 +76,7 @@ struct CachePlace {
     tasks: Vec<PathBuf>,
 }
 
-/// Files that are meant. Those that meet all that is given are.
+/// Filter of the files; a file is selected if it matches every given flag.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Selection")]
 struct Selection {
@@ -104,7 +104,7 @@ pub(crate) fn run(command: &CacheCommand) -> Result<()> {
     }
 }
 
-/// The cache folder of the settings, and its files.
+/// Returns the cache folder of the settings, and its files.
 pub(super) fn files(settings: &Settings) -> Result<(PathBuf, Vec<CacheFile>)> {
     let cache = settings.cache_dir.to_path_buf();
     if !cache.is_dir() {
@@ -122,7 +122,7 @@ pub(super) fn files(settings: &Settings) -> Result<(PathBuf, Vec<CacheFile>)> {
         let name = benchmark(settings, Some(file))?;
         sources.tasks.insert(name, read_tasks(file, &Screen)?);
     }
-    // Without any, `run` takes those of the demonstration, which lie in the cache.
+    // Without data in the settings, `run` uses the demonstration's data, which is in the cache.
     if sources.repos_dir.is_none() && sources.tasks.is_empty() {
         let demo = cache.join("demo/data");
         sources.repos_dir = Some(demo.join("repos")).filter(|folder| folder.is_dir());
@@ -161,7 +161,7 @@ impl CachePlace {
     }
 }
 
-/// Returns the name of a mode as files have it.
+/// Returns the name of a mode as file names contain it.
 fn mode_name(name: &str) -> Result<String, Infallible> {
     Ok(Mode::canonical(name).to_owned())
 }
@@ -172,7 +172,7 @@ impl Selection {
         names.iter().all(|names| names.is_empty()) && !self.stale && !self.temporary
     }
 
-    /// Checks that the names are those of something.
+    /// Checks that each name belongs to some file.
     fn check(&self, files: &[CacheFile]) -> Result<()> {
         let known = |of: fn(&CacheFile) -> Option<&str>| {
             let mut names: Vec<String> = files.iter().filter_map(of).map(str::to_owned).collect();
@@ -192,7 +192,7 @@ impl Selection {
         Ok(())
     }
 
-    /// Whether a file has the stage, benchmark and mode.
+    /// True if a file has the selected stage, benchmark and mode.
     fn has_place(&self, file: &CacheFile) -> bool {
         let is_one = |names: &[String], name: Option<&str>| {
             names.is_empty() || name.is_some_and(|name| names.iter().any(|one| one == name))
@@ -212,7 +212,7 @@ impl Selection {
     }
 }
 
-/// Tells of the files of the selected places that cannot be read: they may be any.
+/// Reports unreadable files with the selected stage, benchmark and mode: they may be stale or damaged.
 fn tell_unreadable(files: &[CacheFile], selection: &Selection) {
     let of_it = files.iter().filter(|file| selection.has_place(file));
     let problems: Vec<Error> = of_it.filter_map(CacheFile::unreadable).collect();
@@ -232,7 +232,7 @@ fn list(args: &CacheListArgs) -> Result<()> {
     Ok(())
 }
 
-/// Says where artifacts were not compared, and how they are.
+/// Reports artifacts that could not be compared, and the flags that allow it.
 fn note_uncompared(files: &[CacheFile]) {
     let unknown =
         files.iter().filter(|file| matches!(file.condition, Condition::Unknown(_))).count();
@@ -260,7 +260,7 @@ fn prune(args: &CachePruneArgs) -> Result<()> {
         matches!(file.condition, Condition::Foreign | Condition::InUse | Condition::Unreadable(_))
     };
     let is_named = |file: &&CacheFile| !is_others(file) && args.selection.has(file);
-    // What took a server's answers or hours of tests is removed by its own name alone.
+    // Files that cost server requests or hours of tests are removed only if their stage is named.
     let has_stage = !args.selection.stage.is_empty();
     let (chosen, kept): (Vec<_>, Vec<_>) =
         files.iter().filter(is_named).partition(|file| has_stage || !file.is_paid());
@@ -290,7 +290,7 @@ fn prune(args: &CachePruneArgs) -> Result<()> {
     Ok(())
 }
 
-/// `12 files, 3.4 MiB`
+/// Formats the number and size of files: `12 files, 3.4 MiB`.
 pub(super) fn total(files: &[CacheFile]) -> String {
     let count = files.iter().map(|file| 1 + file.beside.len()).sum();
     let bytes = files.iter().map(|file| file.bytes).sum();
@@ -302,20 +302,20 @@ fn age(modified: Option<SystemTime>) -> String {
     format!("{:#}", HumanDuration(age))
 }
 
-/// Files as they are printed.
+/// Files to print.
 struct FileList<'a> {
     files: &'a [CacheFile],
     shown: FileTable,
 }
 
-/// Table that people read of files.
+/// Form of the table of files.
 #[derive(Clone, Copy)]
 enum FileTable {
     /// A row for each stage, benchmark and mode.
     Summary,
     /// A row for each file.
     Files,
-    /// The paths alone.
+    /// Only the paths.
     Paths,
 }
 
@@ -351,14 +351,14 @@ impl Printable for FileList<'_> {
 
     fn rows(&self) -> Box<dyn Iterator<Item = Value> + '_> {
         Box::new(self.lines().map(|mut row| {
-            // Artifacts have other parameters each, and a table the same columns for all.
+            // The settings of artifacts differ, but a table has the same columns for all rows.
             row["made_with"] = row["made_with"].to_string().into();
             row
         }))
     }
 }
 
-/// A row for each stage, benchmark and mode.
+/// Returns a row for each stage, benchmark and mode.
 fn summary(files: &[CacheFile]) -> Table {
     let mut rows: Vec<([String; 3], Vec<&CacheFile>)> = Vec::new();
     let name = |text: Option<&str>| text.unwrap_or("-").to_owned();
@@ -386,7 +386,7 @@ fn summary(files: &[CacheFile]) -> Table {
     table
 }
 
-/// A row for each file.
+/// Returns a row for each file.
 fn file_table(files: &[CacheFile]) -> Table {
     let mut table = Table::new(["file", "what", "size", "age", "state", "made with"]);
     for file in files {

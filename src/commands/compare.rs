@@ -135,17 +135,17 @@ fn check(comparison: &Comparison, tolerance: f64) {
     }
 }
 
-/// Finds the scores that A or B names on the command line.
+/// Loader of the scores that A or B names on the command line.
 struct Scorer<'a> {
     settings: Settings,
-    /// Both, if they are files.
+    /// A and B, if they are files.
     files: [&'a Path; 2],
-    /// Read when the first predictions are scored.
+    /// Experiment, read when the first predictions are scored.
     experiment: Option<(Experiment, Settings)>,
 }
 
 impl Scorer<'_> {
-    /// Scores of each task, from a file of scores; with tasks also from predictions, or from a mode in the cache.
+    /// Loads the scores of each task: from a file of scores or, with tasks, from predictions or from a mode in the cache.
     fn load(&mut self, given: &str) -> Result<PerTask> {
         if self.settings.tasks.is_empty() {
             if given.parse::<Mode>().is_ok() && !Path::new(given).exists() {
@@ -202,7 +202,7 @@ impl Scorer<'_> {
     }
 }
 
-/// The scores of a file; excluded tasks are reported.
+/// Returns the scores of a file, and reports excluded tasks.
 fn report_excluded(reading: ReadScores) -> PerTask {
     output::problems(&reading.problems);
     if reading.excluded > 0 {

@@ -1,4 +1,4 @@
-//! A comparison in every format; as text, a table, the gains by size, and notes on both, with values × 100.
+//! Output of a comparison in every format; as text, a table, the gains by size, and notes on both, with values × 100.
 
 use std::fmt::Write;
 
@@ -17,10 +17,10 @@ use crate::output::{group, plural};
 /// Maximum number of ids shown of tasks that are left out.
 const SHOWN: usize = 3;
 
-/// A comparison to print.
+/// Comparison to print.
 pub(super) struct PrintedComparison<'a> {
     pub(super) comparison: &'a Comparison,
-    /// Whether the values of each task are printed.
+    /// True if the values of each task are printed.
     pub(super) per_task: bool,
 }
 
@@ -76,7 +76,7 @@ impl Printable for PrintedComparison<'_> {
     }
 }
 
-/// The text that `compare` prints.
+/// Returns the text that `compare` prints.
 fn text(comparison: &Comparison, per_task: bool) -> String {
     let Comparison { a, b, .. } = comparison;
     let [a, b] = [&a.name, &b.name].map(|name| visible_in_line(name));
@@ -101,7 +101,7 @@ fn text(comparison: &Comparison, per_task: bool) -> String {
     text
 }
 
-/// A row per measure; those of each repository come first, where requested.
+/// Returns a row per measure; with `--by-repository`, the rows of each repository come first.
 fn rows(comparison: &Comparison) -> Vec<(&str, &MeasureComparison)> {
     let within = comparison.repositories.iter();
     let within = within.flat_map(|(name, here)| here.iter().map(|d| (name.as_str(), d)));
@@ -139,13 +139,13 @@ fn table(comparison: &Comparison) -> Table {
     table
 }
 
-/// Numbers of tasks that are better, the same and worse.
+/// Returns the numbers of tasks that are better, the same and worse.
 fn changes(difference: &MeasureComparison) -> [String; 3] {
     let changes = &difference.changes;
     [changes.better, changes.same, changes.worse].map(|count| count.to_string())
 }
 
-/// The table with tabs: one number per column, the buckets of the gain last.
+/// Returns the table for output with tabs: one number per column, the buckets of the gain last.
 fn wide_table(comparison: &Comparison) -> Table {
     let mut head: Vec<String> = ["measure", "repository", "n", "interval"].map(Into::into).into();
     for name in ["a", "b", "difference"] {
@@ -185,7 +185,7 @@ fn wide_table(comparison: &Comparison) -> Table {
     table
 }
 
-/// A row per task, with A, B and their difference for each measure.
+/// Returns a row per task, with A, B and their difference for each measure.
 fn task_table(comparison: &Comparison) -> Table {
     let mut head: Vec<String> = ["task_id", "row", "repository"].map(Into::into).into();
     for MeasureComparison { measure, .. } in &comparison.all {
@@ -209,7 +209,7 @@ fn task_table(comparison: &Comparison) -> Table {
     table
 }
 
-/// Notes on the resampling, the tests, and the tasks left out.
+/// Returns notes on the resampling, the tests, and the tasks left out.
 fn notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = vec![resampling_text(comparison)];
     let (by_repository, units) =
@@ -270,7 +270,7 @@ fn flips_text(comparison: &Comparison) -> String {
     format!("p: two-sided sign-flip test, with signs flipped {how}")
 }
 
-/// Number and first ids of some tasks: `2 tasks (a, b)`.
+/// Formats the number and first ids of some tasks: `2 tasks (a, b)`.
 pub(super) fn list_ids(ids: &[String]) -> String {
     let more = if ids.len() > SHOWN { ", …" } else { "" };
     let first = &ids[..ids.len().min(SHOWN)];
@@ -281,7 +281,7 @@ fn tasks(number: usize) -> String {
     format!("{} {}", group(number), plural(number, "task"))
 }
 
-/// × 100, with two digits and its sign.
+/// Formats a value × 100, with two digits and its sign.
 fn format_signed(value: f64) -> String {
     repoformer_evaluate::table::format_signed(100.0 * value, 2)
 }

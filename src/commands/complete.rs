@@ -160,7 +160,7 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
     }
 }
 
-/// Prompts to complete.
+/// Source of the prompts to complete.
 enum Data {
     /// A file of prompts.
     File(PathBuf),
@@ -240,7 +240,7 @@ fn complete_one(
     Ok(())
 }
 
-/// Writes records of the prompts that are no predictions, and reports how many of what they are.
+/// Writes records other than predictions, such as probabilities, and reports their number; `what` names them.
 fn write_records(
     completion: &Completion,
     place: &Path,

@@ -1,7 +1,7 @@
-//! `completions`: the script by which a shell asks this program for what may come next, and the answers.
+//! `completions`: prints the script by which a shell asks this program for completions, and answers such requests.
 //!
-//! The program answers itself, on each press of the tabulator key, so that lists separated by commas, own profiles and the
-//! repositories at hand are completed, and the script stays the same from version to version.
+//! The program answers on each press of Tab. Lists separated by commas, your own profiles and the available repositories are
+//! completed, and the script does not change with the program's version.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -28,7 +28,7 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-/// A shell that can ask for completions.
+/// Shell that can ask for completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Shell {
     Bash,
@@ -40,7 +40,7 @@ enum Shell {
 
 const SHELLS: Shells<'static> = Shells(&[&Bash, &Zsh, &Fish, &Elvish, &Powershell]);
 
-/// Prints the script of a shell.
+/// Prints the script for a shell.
 pub(crate) fn run(args: &CompletionsArgs) -> Result<()> {
     let name = args.shell.to_possible_value().map(|value| value.get_name().to_owned());
     let shell = name.as_deref().and_then(|name| SHELLS.completer(name));
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &CompletionsArgs) -> Result<()> {
 
 const PROGRAM: &str = env!("CARGO_PKG_NAME");
 
-/// The program that the script calls: the one that is found by its name, unless this one was started by its path.
+/// Returns the program that the script calls: its name, or its absolute path if it was started by a path.
 fn program() -> Result<String> {
     let called = PathBuf::from(std::env::args_os().next().unwrap_or_default());
     if called.components().count() < 2 {
@@ -61,7 +61,7 @@ fn program() -> Result<String> {
     Ok(std::path::absolute(called)?.to_string_lossy().into_owned())
 }
 
-/// Answers a shell that asks for completions, and ends the program; returns where none asks.
+/// Answers a shell that asks for completions, and ends the program; returns if no shell asks.
 pub(crate) fn answer(program: impl Fn() -> Command) {
     let shell = std::env::var(COMPLETION).unwrap_or_default();
     let are_quoted = ["bash", "zsh", "fish"].contains(&&*shell);
@@ -76,7 +76,7 @@ pub(crate) fn answer(program: impl Fn() -> Command) {
     }
 }
 
-/// A word of a command line without its quotes, of which the last may be open, and backslashes.
+/// Removes quotes, of which the last may be open, and backslashes from a word of a command line.
 fn unquote(word: &OsStr) -> OsString {
     let Some(text) = word.to_str() else { return word.to_owned() };
     let (mut plain, mut quote, mut signs) = (String::new(), None, text.chars());
@@ -91,7 +91,7 @@ fn unquote(word: &OsStr) -> OsString {
     plain.into()
 }
 
-/// A command whose flags know their values. Flags that its short help leaves out are offered where no other fits.
+/// Adds the known values of flags to a command. Flags that its short help leaves out are offered only if no other fits.
 fn add_completions(command: Command) -> Command {
     command.mut_args(with_values).mut_subcommands(add_completions)
 }
@@ -134,9 +134,9 @@ fn with_values(arg: Arg) -> Arg {
 /// Values of a flag.
 struct FlagValues {
     known: Vec<PossibleValue>,
-    /// Whether the names of repositories are values.
+    /// True if the names of repositories are values.
     is_repository: bool,
-    /// Signs that part the value into several, of which the last is completed.
+    /// Characters that separate several values, of which the last is completed.
     separators: &'static str,
     files: Option<PathCompleter>,
 }
@@ -176,8 +176,8 @@ impl ValueCompleter for FlagValues {
     }
 }
 
-/// The repositories in the folder that the command line names so far, or the settings; `run` has those of the demonstration
-/// where none is named.
+/// Returns the repositories in the folder that the command line or the settings name; for `run` without a folder, the
+/// demonstration's repositories.
 fn repositories() -> Vec<String> {
     let words: Vec<String> =
         std::env::args_os().map(|word| unquote(&word).to_string_lossy().into()).collect();
@@ -192,7 +192,7 @@ fn repositories() -> Vec<String> {
     }
 }
 
-/// End of Bash's function, which quotes values with special signs, unless the word is quoted already.
+/// End of Bash's function: quotes values with special characters, unless the word is already quoted.
 const QUOTING: &str = r#"
     local at
     if [[ "${COMP_WORDS[COMP_CWORD]-}" != [\'\"]* ]]; then
@@ -206,7 +206,7 @@ const QUOTING: &str = r#"
 }
 "#;
 
-/// Bash takes `=` and `:` for the ends of words, which they are not here.
+/// Bash, which splits words at `=` and `:`; here they are joined again.
 struct Bash;
 
 impl EnvCompleter for Bash {
@@ -228,7 +228,7 @@ impl EnvCompleter for Bash {
     ) -> io::Result<()> {
         let mut script = Vec::new();
         env::Bash.write_registration(variable, name, program, completer, &mut script)?;
-        // At the end of the function.
+        // Insert the quoting at the end of the function.
         let script = String::from_utf8_lossy(&script).replacen("\n}\n", QUOTING, 1);
         out.write_all(script.as_bytes())
     }
@@ -254,12 +254,12 @@ impl EnvCompleter for Bash {
     }
 }
 
-/// Words of a command line that Bash had parted at `=` and `:`.
+/// Words of a command line that Bash split at `=` and `:`.
 struct JoinedWords {
     words: Vec<OsString>,
-    /// Place of the word to complete.
+    /// Index of the word to complete.
     place: usize,
-    /// Part of that word that Bash leaves as it is.
+    /// Part of this word that Bash does not replace.
     before: String,
 }
 

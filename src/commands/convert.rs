@@ -92,7 +92,7 @@ struct LmEvalArgs {
 }
 
 impl ConvertArgs {
-    /// Refuses flags that have no use for the target.
+    /// Rejects flags that the target format does not use.
     fn check_flags(&self, to: TargetFormat) -> Result<()> {
         let LmEvalArgs { name, metrics, prompt_end } = &self.lm_eval;
         let is_lm_eval = to == TargetFormat::LmEval;
@@ -148,7 +148,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
     Ok(())
 }
 
-/// The file to read, for conversions that need one.
+/// Returns the file to read, for conversions that need one.
 fn input(args: &ConvertArgs) -> Result<&Path> {
     args.file.as_deref().ok_or_else(|| {
         add_hint(
@@ -170,7 +170,7 @@ fn folders(args: &ConvertArgs) -> Result<Conversion> {
     Ok(outcome)
 }
 
-/// Writes a task of lm-evaluation-harness; returns also how to run it.
+/// Converts prompts to a task of lm-evaluation-harness; also returns instructions for running it.
 fn lm_eval_task(args: &ConvertArgs) -> Result<(Conversion, Vec<String>)> {
     let folder = &args.output;
     if folder == Path::new("-") {
@@ -230,7 +230,7 @@ fn lm_eval_task(args: &ConvertArgs) -> Result<(Conversion, Vec<String>)> {
     Ok((outcome, notes))
 }
 
-/// Refuses to replace functions that are somebody else's.
+/// Refuses to replace a file of functions that this program did not write.
 fn check_utils(folder: &Path) -> Result<()> {
     let path = folder.join(lm_eval::UTILS_NAME);
     let first_line = |text: &[u8]| text.split(|byte| *byte == b'\n').next().map(<[u8]>::to_vec);
@@ -251,7 +251,7 @@ fn records(args: &ConvertArgs, kind: RecordKind) -> Result<Conversion> {
     Ok(outcome)
 }
 
-/// The first problem, where nothing could be converted; then no file is written.
+/// Returns the first problem as an error if nothing could be converted; no file is written then.
 fn nothing_done(outcome: &mut Conversion) -> Result<()> {
     if outcome.records == 0 && !outcome.problems.is_empty() {
         return Err(outcome.problems.swap_remove(0).into());

@@ -1,4 +1,4 @@
-//! The demonstration: the data that the program carries, and the settings of a run that names no other.
+//! Demonstration: the data embedded in the program, and the settings of a run without data of its own.
 
 use std::path::{Path, PathBuf};
 
@@ -12,21 +12,21 @@ use crate::commands::session::begin;
 use crate::output::screen;
 use crate::settings::{SettingFlags, Settings};
 
-/// The demonstration's data, for a program that runs outside its project.
+/// Data of the demonstration, for a program that runs outside its project.
 mod embedded {
     include!(concat!(env!("OUT_DIR"), "/demo_files.rs"));
 }
 
-/// Folder of its repositories, as in `configs/demo.toml`.
+/// Folder of the repositories, as in `configs/demo.toml`.
 const REPOS: &str = "data/repos";
-/// Files of its tasks, as in `configs/demo.toml`.
+/// Task files, as in `configs/demo.toml`.
 const TASKS: [&str; 3] =
     ["data/tasks/line.jsonl", "data/tasks/api.jsonl", "data/tasks/function.jsonl"];
 
-/// Its files: their paths and texts.
+/// Paths and texts of the demonstration's files.
 pub(super) const FILES: &[(&str, &str)] = embedded::FILES;
 
-/// Names of its repositories.
+/// Returns the names of the demonstration's repositories.
 pub(super) fn repositories() -> Vec<String> {
     let below = |path: &str| Some(path.strip_prefix(REPOS)?.split('/').nth(1)?.to_owned());
     let mut names: Vec<String> = FILES.iter().filter_map(|(path, _)| below(path)).collect();
@@ -35,21 +35,21 @@ pub(super) fn repositories() -> Vec<String> {
     names
 }
 
-/// Settings of a run, and what they need.
+/// Settings of a run, and the location of the demonstration's files.
 pub(super) struct DemonstrationStart {
     pub(super) settings: Settings,
-    /// Whether the demonstration's files are not here, and lie in the cache.
+    /// True if the demonstration's files are read from the cache, because they are not in the working folder.
     pub(super) is_elsewhere: bool,
-    /// Folder of a dry run's, which is removed with this.
+    /// Folder of a dry run's files, which is removed together with this value.
     pub(super) removed: Option<TempDir>,
 }
 
-/// Folder of the demonstration's files, where they are not here.
+/// Returns the folder for the demonstration's files if they are not in the working folder.
 fn folder(settings: &Settings) -> PathBuf {
     settings.cache_dir.join("demo")
 }
 
-/// Files of the demonstration in a folder, their texts, and whether they are there.
+/// Returns the paths of the demonstration's files in a folder, their texts, and whether they exist with these texts.
 fn files(root: &Path) -> impl Iterator<Item = (PathBuf, &'static str, bool)> {
     FILES.iter().map(move |(path, text)| {
         let path = root.join(path);
@@ -58,7 +58,7 @@ fn files(root: &Path) -> impl Iterator<Item = (PathBuf, &'static str, bool)> {
     })
 }
 
-/// Plan of its files.
+/// Returns the plan for writing the demonstration's files.
 pub(super) fn plan(settings: &Settings) -> Vec<PlannedArtifact> {
     let root = folder(settings);
     let planned = files(&root).map(|(path, _, is_there)| {
@@ -72,7 +72,7 @@ pub(super) fn plan(settings: &Settings) -> Vec<PlannedArtifact> {
     planned.collect()
 }
 
-/// The given settings, or the demonstration's where no data is named.
+/// Returns the given settings, or the demonstration's settings if these name no data.
 pub(super) fn settings(flags: &SettingFlags, is_dry: bool) -> Result<DemonstrationStart> {
     let given = Settings::resolve(flags, screen())?;
     if given.repos_dir.is_some() || !given.tasks.is_empty() {

@@ -1,4 +1,4 @@
-//! `doctor`: what this machine and these settings allow.
+//! `doctor`: checks this machine and the settings.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -48,13 +48,13 @@ pub(crate) struct DoctorArgs {
     format: ReportFormat,
 }
 
-/// Finding about one thing.
+/// Finding about one subject.
 struct Finding {
-    /// Its name, and that of its object in JSON.
+    /// Name of the finding, also of its object in JSON.
     name: &'static str,
     text: String,
     fields: Value,
-    /// Why something that was asked for cannot be used, and the way out.
+    /// Reason why a requested feature cannot be used, and a hint.
     problem: Option<(String, Option<String>)>,
 }
 
@@ -133,7 +133,7 @@ fn threads(settings: &Settings) -> Finding {
     Finding::new("threads", text, json!({"in_use": used, "cores": cores}))
 }
 
-/// The settings in force; where they have a mistake, those of flags and the environment.
+/// Returns the settings in force; if they contain an error, only the settings of flags and the environment.
 fn configuration(args: &DoctorArgs) -> Result<(Finding, Settings)> {
     let path = |path: &PathBuf| path.to_string_lossy().into_owned();
     let given = [
@@ -185,7 +185,7 @@ fn check_cache(settings: &Settings) -> Finding {
         }
     };
     let is_there = folder.is_dir();
-    // The folder itself, or the one that it will be made in.
+    // The folder, or its nearest existing parent.
     let place = std::path::absolute(&folder).unwrap_or_default();
     let place = place.ancestors().find(|above| above.exists()).unwrap_or(&folder);
     let writable = tempfile::tempfile_in(place).map_err(|reason| Error::Io {
@@ -222,7 +222,7 @@ fn check_cache(settings: &Settings) -> Finding {
     }
 }
 
-/// Free space where the cache is, or will be.
+/// Returns the free space at the cache folder or its nearest existing parent.
 #[cfg(target_os = "linux")]
 fn disk(settings: &Settings) -> Option<Finding> {
     let cache = std::path::absolute(settings.cache_dir.get()).ok()?;
@@ -289,7 +289,7 @@ fn sandbox(is_asked: bool) -> Finding {
     }
 }
 
-/// A number of the kernel's settings.
+/// Reads a number from the kernel's settings.
 #[cfg(target_os = "linux")]
 fn kernel(name: &str) -> Option<u64> {
     std::fs::read_to_string(Path::new("/proc/sys").join(name)).ok()?.trim().parse().ok()
@@ -308,7 +308,7 @@ fn sandbox(is_asked: bool) -> Finding {
 
 fn python(is_asked: bool) -> Finding {
     let asked = |words: &[&str]| {
-        // A module of the working folder, which may be another's, is not the installed one.
+        // In another folder, Python would import modules of that folder instead of the installed ones.
         let output = program("python3").args(words).current_dir("/").output().ok()?;
         let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
         let text = String::from_utf8_lossy(&text).lines().next()?.trim().to_owned();
@@ -332,7 +332,7 @@ fn python(is_asked: bool) -> Finding {
     }
 }
 
-/// Paths that tell which APIs a server has: it refuses a request without a prompt, or answers it with one token, if the API exists.
+/// Names and paths of APIs. If a server has an API, it rejects a request without a prompt, or answers it with one token.
 const APIS: [(&str, &str); 3] = [
     ("completions", "/v1/completions"),
     ("chat", "/v1/chat/completions"),
@@ -376,7 +376,7 @@ fn server(args: &DoctorArgs, settings: &Settings) -> Finding {
         Err(error) => refusal = Some(error),
     }
     let (mut apis, mut refused) = (Vec::new(), None);
-    // Some servers have no API for a request without the name of a model.
+    // Some servers have no API for a request that names no model.
     let chosen = Some(settings.model.as_str()).filter(|model| *model != IN_CONTEXT);
     let request = match chosen.or(models.first().map(String::as_str)) {
         Some(model) => json!({"model": model, "max_tokens": 1}),
@@ -384,7 +384,7 @@ fn server(args: &DoctorArgs, settings: &Settings) -> Finding {
     };
     for (name, path) in APIS {
         let error = endpoint.post_json(path, &request).err();
-        // An empty request is answered with JSON or refused; no answer, and a page, tell of no API.
+        // A server without the API returns 404, 405 or 501, a page, or no answer.
         let status = error.as_ref().map_or(Some(200), status);
         if status.is_some_and(|status| ![404, 405, 501].contains(&status)) {
             apis.push(name);
@@ -417,7 +417,7 @@ fn server(args: &DoctorArgs, settings: &Settings) -> Finding {
     }
 }
 
-/// Status of a server's answer; none where it gave none.
+/// Returns the status of a server's answer; `None` without an answer.
 fn status(error: &Error) -> Option<u16> {
     match error {
         Error::Endpoint { status, .. } => *status,
@@ -426,7 +426,7 @@ fn status(error: &Error) -> Option<u16> {
     }
 }
 
-/// The model that was asked for and is not among those of the server.
+/// Returns an error if the server does not list the requested model.
 fn missing_model(settings: &Settings, models: &[String], url: &str) -> Option<anyhow::Error> {
     let model = Some(settings.model.as_str()).filter(|model| *model != IN_CONTEXT)?;
     if models.iter().any(|known| known == model) {

@@ -21,7 +21,7 @@ pub(crate) struct DryRunFlags {
 }
 
 impl DryRunFlags {
-    /// An empty log of the stage.
+    /// Returns an empty log of the stage.
     pub(crate) fn log(&self) -> StageLog {
         stage_log(self.dry_run)
     }
@@ -36,7 +36,7 @@ impl DryRunFlags {
     }
 }
 
-/// An empty log of stages, which are run or planned.
+/// Returns an empty log of stages, which are run or planned.
 pub(crate) fn stage_log(is_dry: bool) -> StageLog {
     StageLog::new(is_dry, is_verbose())
 }

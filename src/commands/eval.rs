@@ -93,7 +93,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     write(args, &settings, &named, mixed, &manifest, part)
 }
 
-/// Refuses a shard's scores that `merge` cannot put together.
+/// Rejects options for which `merge` could not combine the scores of shards.
 fn check_mergeable(args: &EvalArgs) -> Result<()> {
     let others = [
         ("--retrieval", args.retrieval),
@@ -162,7 +162,7 @@ fn of_pairs(args: &EvalArgs, path: &Path, settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// The references as predictions.
+/// Returns the references as predictions.
 fn ground_truths(tasks: &TaskSet) -> Vec<Vec<String>> {
     tasks.tasks().iter().map(|task| vec![task.ground_truth.clone()]).collect()
 }
@@ -211,7 +211,7 @@ fn references(tasks: &TaskSet, scoring: &Scoring) -> Result<NamedScores> {
     Ok(("references".into(), scores))
 }
 
-/// Scores the predictions of a file, or those of the cache, mode by mode; says in which conditions they differ, where they may.
+/// Scores the predictions of a file, or of each mode in the cache; with `--allow-mixed`, also reports their different conditions.
 fn of_predictions(
     args: &EvalArgs,
     experiment: &Experiment,

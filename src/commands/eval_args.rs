@@ -11,7 +11,7 @@ use repoformer_evaluate::score::MissingPredictions;
 use crate::settings::{SettingFlags, ValueList};
 use crate::table::ScoreFormat;
 
-/// Names of the statuses of test runs, and `all`.
+/// Returns the names of the statuses of test runs, and `all`.
 fn statuses() -> ValueList {
     #[cfg(target_os = "linux")]
     let known = ValueList::new(repoformer_execute::Status::ALL);
@@ -151,20 +151,20 @@ pub(crate) struct ExecArgs {
 }
 
 impl EvalArgs {
-    /// The format of the scores, which the output can take.
+    /// Returns the format of the scores, after checking that the output can have it.
     pub(crate) fn format(&self) -> Result<ScoreFormat> {
         ScoreFormat::choose(self.format, &self.output)
     }
 }
 
-/// Something that is off or on.
+/// Choice between off and on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Switch {
     Off,
     On,
 }
 
-/// Whether runs of tests are isolated.
+/// Isolation of test runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Isolation {
     Auto,

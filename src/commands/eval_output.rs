@@ -24,7 +24,7 @@ use crate::commands::eval_args::EvalArgs;
 use crate::output::{write_data, write_json, write_manifest_beside};
 use crate::table::format_results;
 
-/// The name of some predictions (a mode, a file, the references), and their scores.
+/// Name of some predictions (a mode, a file, the references), and their scores.
 pub(super) type NamedScores = (String, Scores);
 
 /// Writes CrossCodeEval's result files and a manifest that names them.
@@ -49,9 +49,9 @@ pub(super) struct Results<'a> {
     pub(super) named: &'a [NamedScores],
     pub(super) per_task: bool,
     pub(super) resampling: Resampling,
-    /// Conditions in which the predictions differ.
+    /// Conditions that differ between the predictions.
     pub(super) mixed: Vec<String>,
-    /// The settings that contradict the paper's profile in force, in a line.
+    /// Line with the settings that contradict the paper's profile in force.
     pub(super) departures: Option<String>,
     pub(super) manifest: Value,
 }
@@ -61,7 +61,7 @@ impl Printable for Results<'_> {
         self.scores(&self.intervals(), &self.metrics(), true)
     }
 
-    /// A table per metric with the intervals of the means, then the resampling and the cuts.
+    /// Returns a table per metric with the intervals of the means, then the resampling and the cuts.
     fn text(&self) -> String {
         let intervals = self.intervals();
         let mut text = String::new();
@@ -120,7 +120,7 @@ impl Printable for Results<'_> {
             .collect()
     }
 
-    /// A row per task where these are requested, else one per repository and one for all, whose repository is missing.
+    /// Returns a row per task if requested; otherwise a row per repository, and one without a repository for all.
     fn rows(&self) -> Box<dyn Iterator<Item = Value> + '_> {
         if self.per_task {
             return Box::new(self.tasks().map(|(name, record)| of_predictions(record, name, 2)));
@@ -157,7 +157,7 @@ impl Printable for Results<'_> {
 }
 
 impl Results<'_> {
-    /// Writes the scores in the requested format. JSON objects contain the manifest; other files have it beside them.
+    /// Writes the scores in the requested format. JSON objects contain the manifest; other files have it next to them.
     pub(super) fn write(&self, args: &EvalArgs) -> Result<()> {
         write_with_manifest(args, &format_results(self, args.format()?)?, &self.manifest)
     }
@@ -170,8 +170,8 @@ impl Results<'_> {
         self.named.iter().map(|(_, scores)| scores.intervals(&self.resampling)).collect()
     }
 
-    /// A row per task where requested, per repository, and one for all; values × 100, of these metrics. Intervals,
-    /// `[low, high]`, are a row of their own; with tabs they are columns behind the values, one number per column.
+    /// Returns a table of these metrics, with values × 100: a row per task if requested, a row per repository, and one for all.
+    /// Intervals, `[low, high]`, have rows of their own; with tabs they are columns after the values, with one number per column.
     fn scores(&self, intervals: &[Intervals], metrics: &[Metric], with_tabs: bool) -> Table {
         let ids = if self.per_task { 2 } else { 0 };
         let mut head = ["predictions", "repository", "n"].map(String::from).to_vec();
@@ -189,7 +189,7 @@ impl Results<'_> {
         );
         let without_ends = vec![String::new(); 2 * ends.count() + usize::from(with_tabs)];
         head.extend(with_tabs.then(|| "interval".to_owned()));
-        // Text says it below the tables.
+        // As text, the conditions are printed below the tables.
         let mixed = (with_tabs && !self.mixed.is_empty()).then(|| self.mixed.join("; "));
         head.extend(mixed.iter().map(|_| "mixed".to_owned()));
         let mut table = Table::new(head);
@@ -239,7 +239,7 @@ impl Results<'_> {
         table
     }
 
-    /// The record of each set of predictions; the tasks come last.
+    /// Returns the record of each set of predictions; the tasks come last.
     fn records(&self) -> Vec<Value> {
         let record = |(name, scores): &NamedScores| {
             let mut record = scores.to_record(name, false);
@@ -261,7 +261,7 @@ impl Results<'_> {
         self.named.iter().map(record).collect()
     }
 
-    /// The record of each task, with the name of its predictions.
+    /// Iterates over the records of tasks, with the names of their predictions.
     fn tasks(&self) -> impl Iterator<Item = (&str, Value)> {
         self.named.iter().flat_map(|(name, scores)| {
             let tasks = scores.tasks.iter().map(|task| task.to_record(&scores.cuts));
@@ -270,7 +270,7 @@ impl Results<'_> {
     }
 }
 
-/// Writes results, and beside a file its manifest.
+/// Writes results, and a manifest next to a file.
 pub(super) fn write_with_manifest(args: &EvalArgs, data: &[u8], manifest: &Value) -> Result<()> {
     write_data(&args.output, data)?;
     write_manifest_beside(&args.output, manifest)

@@ -1,4 +1,4 @@
-//! `eval --retrieval`: rankers and queries side by side, without a model.
+//! `eval --retrieval`: compares rankers and queries without a model.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ use crate::output::{self, write_data};
 use crate::settings::Settings;
 use crate::table::format_results;
 
-/// The measures of the table; JSON gives all.
+/// Measures in the table; JSON contains all.
 const COLUMNS: [(&str, &str); 10] = [
     ("id recall", "id_recall"),
     ("new id recall", "new_id_recall"),
@@ -43,13 +43,13 @@ struct Row {
     align: String,
     quality: RetrievalQuality,
     milliseconds: Option<f64>,
-    /// Whether that lacks the time for the query's dense vector.
+    /// True if the time does not include the query's dense vector.
     without_embedding: bool,
 }
 
 pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     let mut rankers: Vec<Ranker> = parse_all(&separate(&args.rankers))?;
-    // Signatures are shown where a ranker finds definitions.
+    // Signatures are shown only if a ranker finds definitions.
     let finding = rankers.iter().find(|ranker| ranker.finds_definitions());
     let finding = finding.or(rankers.first()).filter(|_| *settings.align.get() == Align::Signature);
     let of_finding =
@@ -127,7 +127,7 @@ impl Printable for Results {
         all
     }
 
-    /// A row per task where these are requested, else one per repository and one for all, whose repository is missing.
+    /// Returns a row per task if requested; otherwise a row per repository, and one without a repository for all.
     fn rows(&self) -> Box<dyn Iterator<Item = Value> + '_> {
         Box::new(self.rows.iter().flat_map(|row| {
             let quality = &row.quality;
@@ -154,7 +154,7 @@ impl Printable for Results {
     }
 }
 
-/// Names apart; the commas of a fusion stand between its parts.
+/// Splits names at commas, except the names of fusions, which contain commas.
 fn separate(names: &[String]) -> Vec<String> {
     let apart = |name: &String| {
         if name.trim_start_matches("graph:").starts_with("rrf:") {
@@ -210,7 +210,7 @@ impl Row {
     }
 }
 
-/// A row a repository and one for all; a row a task where asked for; values × 100.
+/// Returns a row per repository and one for all, or a row per task if requested; values × 100.
 fn table(rows: &[Row], per_task: bool) -> Table {
     let mut head = vec!["ranker", "query", "shown", "repository", "n"];
     head.extend(COLUMNS.map(|(name, _)| name));

@@ -12,14 +12,14 @@ use repoformer_store::manifest::Manifest;
 
 use crate::output::{self, add_hint};
 
-/// How predictions are scored, and the treatment of missing ones.
+/// Scoring of predictions, and the treatment of missing ones.
 pub(super) struct ScoringSettings {
     pub(super) scoring: Scoring,
     pub(super) missing: MissingPredictions,
 }
 
 impl ScoringSettings {
-    /// Manifest of scores by these.
+    /// Returns the manifest of scores with these settings.
     pub(super) fn manifest(&self) -> Manifest {
         let mut manifest = Manifest::new("scores");
         let names: Vec<&str> = self.scoring.metrics.iter().map(|metric| metric.name()).collect();
@@ -32,7 +32,7 @@ impl ScoringSettings {
     }
 }
 
-/// Adds the flags that score all the same if a task has no prediction.
+/// Adds a hint with the flags that allow scoring if a task has no prediction.
 pub(super) fn with_missing(error: Error) -> anyhow::Error {
     match error {
         Error::Task { .. } => add_hint(
@@ -43,7 +43,7 @@ pub(super) fn with_missing(error: Error) -> anyhow::Error {
     }
 }
 
-/// Warns of uneven numbers of samples, as a file appended to itself may have them.
+/// Warns of different numbers of samples, as in a file that was partly appended to itself.
 fn warn_of_uneven(evaluation: &Evaluation, path: &Path) {
     let samples = evaluation.samples.iter().map(Vec::len);
     let given: Vec<_> =
@@ -51,7 +51,7 @@ fn warn_of_uneven(evaluation: &Evaluation, path: &Path) {
     let Some(fewest) = given.iter().map(|(_, samples)| *samples).min() else {
         return;
     };
-    // The first of those with the most.
+    // First of the tasks with the most samples.
     if let Some((task, most)) = given.iter().rev().max_by_key(|(_, samples)| *samples)
         && *most > fewest
     {
@@ -65,7 +65,7 @@ fn warn_of_uneven(evaluation: &Evaluation, path: &Path) {
     }
 }
 
-/// Warns of doubled samples, as a file appended to itself has them.
+/// Warns of doubled samples, as in a file that was appended to itself.
 fn warn_of_doubled(evaluation: &Evaluation, path: &Path) {
     let given = || evaluation.samples.iter().filter(|samples| !samples.is_empty());
     let is_doubled = |samples: &Vec<String>| {
@@ -94,7 +94,7 @@ pub(super) fn tell_uncut(path: &Path, scores: &Scores) {
     }
 }
 
-/// Scores the predictions of a file, and reports what is odd about them.
+/// Scores the predictions of a file, and reports anything unusual about them.
 pub(super) fn score(
     experiment: &Experiment,
     path: &Path,

@@ -1,4 +1,4 @@
-//! Flags that say where no hole is drawn, for benchmarks and labelled instances.
+//! Flags for code from which no hole is drawn, for benchmarks and labelled instances.
 
 use anyhow::Result;
 use clap::Args;
@@ -8,7 +8,7 @@ use repoformer_store::error::Error;
 use crate::output::{self, add_hint, fail};
 use crate::settings::ValueList;
 
-/// Where no hole is drawn.
+/// Code from which no hole is drawn.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Sampling")]
 pub(crate) struct ExclusionFlags {
@@ -26,7 +26,7 @@ pub(crate) struct ExclusionFlags {
 }
 
 impl ExclusionFlags {
-    /// What is excluded; tables where nobody says otherwise as in `usual`.
+    /// Returns the exclusions; without `--data-tables`, data tables are treated as in `usual`.
     pub(crate) fn exclusions(&self, usual: Exclusions) -> Result<Exclusions> {
         let parse = |text: &String| {
             PathPattern::parse(text).map_err(|error| match error {

@@ -103,7 +103,7 @@ pub(crate) fn run(args: &GroupArgs) -> Result<()> {
         ));
     }
     say(&record);
-    // What was broken, and is not listed word for word, or was said by the run that read it.
+    // Count the problems that are not listed with their texts, or that an earlier run reported.
     let listed = summary.problems.len() as u64;
     if record.counts.broken > listed {
         output::failures((record.counts.broken - listed) as usize);
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &GroupArgs) -> Result<()> {
     Ok(())
 }
 
-/// Says what became of the rows.
+/// Reports the numbers of rows that were used and left out.
 fn say(record: &GroupRecord) {
     let counts = &record.counts;
     for (count, noun, reason) in [

@@ -1,4 +1,4 @@
-//! `inspect`: what any file of the cache is, or its records as JSONL.
+//! `inspect`: describes a file of the cache, or prints its records as JSONL.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -58,12 +58,12 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
     }
 }
 
-/// Lines on their way to standard output.
+/// Buffer of lines for standard output.
 #[derive(Default)]
 struct Lines(Vec<u8>);
 
 impl Lines {
-    /// Bytes that are written at once.
+    /// Number of bytes that are written at once.
     const PIECE: usize = 1 << 20;
 
     /// Adds a record as JSON.
@@ -84,7 +84,7 @@ fn is_jsonl(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "jsonl") && header_path(path).exists()
 }
 
-/// The vectors of a model: `vector/dense/….vectors`.
+/// Reads the vectors of a model: `vector/dense/….vectors`.
 fn read_vectors(path: &Path) -> Result<Option<StoredVectors>> {
     if path.extension().is_some_and(|end| end == "vectors") {
         Ok(read_stored(path)?)
@@ -93,7 +93,7 @@ fn read_vectors(path: &Path) -> Result<Option<StoredVectors>> {
     }
 }
 
-/// Scores are plain JSON and carry no header: `scores/<benchmark>/….json`.
+/// Reads scores, which are plain JSON without a header: `scores/<benchmark>/….json`.
 fn scores(path: &Path) -> Option<Map<String, Value>> {
     if path.extension()? != "json" {
         return None;
@@ -103,7 +103,7 @@ fn scores(path: &Path) -> Option<Map<String, Value>> {
     known.then_some(scores)
 }
 
-/// Folders of the cache whose JSON lines have no header, and what these are.
+/// Folders of the cache whose JSON lines have no header, and the kinds of these files.
 const WITHOUT_HEADER: [(&str, &str); 6] = [
     ("journal", "answers of a server"),
     ("latency", "times of tasks"),
@@ -113,22 +113,22 @@ const WITHOUT_HEADER: [(&str, &str); 6] = [
     ("vector", "times of embeddings"),
 ];
 
-/// The rows of a Parquet table; `None` for other files.
+/// Opens a Parquet table; `None` for other files.
 fn table(path: &Path) -> Result<Option<ParquetRows>> {
     let mut begin = [0; PARQUET.len()];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut begin));
     Ok(if read.is_ok() && begin == PARQUET { Some(ParquetRows::open(path)?) } else { None })
 }
 
-/// Contents of a file of JSON that has no header.
+/// Contents of a JSON file without a header.
 struct PlainJson {
     kind: String,
     records: Vec<Value>,
-    /// Number of lines that are no JSON objects, such as the end of an interrupted write.
+    /// Number of lines that are not JSON objects, such as the end of an interrupted write.
     unreadable: usize,
 }
 
-/// JSON without a header: lines, or one document; `None` for other files.
+/// Reads JSON without a header: lines, or one document; `None` for other files.
 fn plain(path: &Path) -> Option<PlainJson> {
     let is_lines = path.extension()? == "jsonl";
     let bytes = files::read(path).ok()?;
@@ -164,7 +164,7 @@ fn plain(path: &Path) -> Option<PlainJson> {
     Some(PlainJson { kind, records: read, unreadable })
 }
 
-/// Header of a file, or what takes its place.
+/// Returns the header of a file, or equivalent facts about a file without a header.
 fn header(path: &Path) -> Result<Value> {
     if let Some(scores) = scores(path) {
         return Ok(json!({
@@ -195,7 +195,7 @@ fn header(path: &Path) -> Result<Value> {
     Ok(serde_json::to_value(header)?)
 }
 
-/// Fields of headers in the order of their text, with their names there.
+/// Fields of headers with their printed names, in the order of the text.
 const FIELDS: [(&str, &str); 15] = [
     ("kind", "kind"),
     ("records", "records"),
@@ -298,7 +298,7 @@ fn records(args: &InspectArgs, out: &mut Lines) -> Result<()> {
     }
 }
 
-/// Retrieval results name fragments by number; the fragments and queries lie in the same cache.
+/// Writes retrieval results, which name fragments by number; the fragments and queries are in the same cache.
 fn retrieval(args: &InspectArgs, out: &mut Lines) -> Result<()> {
     let path = &args.file;
     let (header, results) = read::<Retrieval>(path)?;
@@ -325,7 +325,7 @@ fn retrieval(args: &InspectArgs, out: &mut Lines) -> Result<()> {
     Ok(())
 }
 
-/// Reads the artifact at a place, which must be what this one was made from.
+/// Reads the artifact at `place`, and checks that the artifact at `path` was made from it.
 fn made_from<T: Payload>(path: &Path, header: &Header, input: &str, place: &Path) -> Result<T> {
     let (found, payload) = read::<T>(place)?;
     if header.identity.inputs.get(input) != Some(&found.checksum) {

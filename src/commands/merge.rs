@@ -1,4 +1,4 @@
-//! `merge`: what shards made, put together.
+//! `merge`: combines the files of shards.
 
 use std::path::{Path, PathBuf};
 
@@ -46,13 +46,13 @@ pub(crate) fn run(args: &MergeArgs) -> Result<()> {
     }
 }
 
-/// Lets as many files be open as the system allows: each part is, and there may be thousands.
+/// Raises the limit of open files as far as the system allows: all parts are open at once, possibly thousands.
 fn open_many() {
     #[cfg(target_os = "linux")]
     if let Ok((_, most)) =
         nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE)
     {
-        // Where this fails, the error of the file that cannot be opened says enough.
+        // If this fails, the error for the file that cannot be opened is clear enough.
         let _ =
             nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE, most, most);
     }
@@ -109,7 +109,7 @@ fn of_cache(shards: u64, settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// Puts the shards' results of unit tests together, where there are any. Returns whether there are.
+/// Merges the shards' unit-test results. Returns false if no shard has any.
 #[cfg(target_os = "linux")]
 fn results_of_tests(experiment: &Experiment, count: u64) -> bool {
     let path = |shard| experiment.paths().of_shard(shard).exec_results();
@@ -131,7 +131,7 @@ fn results_of_tests(experiment: &Experiment, count: u64) -> bool {
             group(results),
             whole.display()
         )),
-        // Prompts and predictions are merged all the same.
+        // Prompts and predictions are merged nevertheless.
         Err(error) => output::problems(&[error]),
     }
     true
@@ -142,7 +142,7 @@ fn results_of_tests(_: &Experiment, _: u64) -> bool {
     false
 }
 
-/// Those of the modes of which a shard has prompts.
+/// Returns the modes for which at least one shard has prompts.
 fn there(
     experiment: &Experiment,
     count: u64,

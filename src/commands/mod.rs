@@ -1,4 +1,4 @@
-//! The subcommands, and what they share.
+//! Subcommands, and their shared code.
 
 pub(crate) mod cache;
 pub(crate) mod compare;

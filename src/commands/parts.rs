@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{write_data, write_shard_beside};
 
-/// Copies an artifact of prompts or predictions to where the user wants it. Beside a shard's lies which part it is.
+/// Copies an artifact of prompts or predictions to the output. For a shard, also writes a manifest next to the copy.
 pub(super) fn copy(experiment: &Experiment, artifact: &Path, output: &Path) -> Result<()> {
     let text = artifact_text(artifact)?;
     write_data(output, &text)?;
@@ -28,7 +28,7 @@ pub(super) fn copy(experiment: &Experiment, artifact: &Path, output: &Path) -> R
     for (number, line) in lines.iter().enumerate() {
         let row = match row_of(line) {
             Some(row) => row,
-            // Tasks that are written themselves have a line each and say no row.
+            // Tasks that are written as they are have one line each, without a row.
             None if lines.len() == tasks.tasks().len() => tasks.tasks()[number].row as u64,
             None => bail!("{}: record {} has no row number", artifact.display(), number + 1),
         };
@@ -42,14 +42,14 @@ pub(super) fn copy(experiment: &Experiment, artifact: &Path, output: &Path) -> R
     write_beside(output, &identity, &inputs, shard, &positions)
 }
 
-/// Digest of what the prompts of all shards have in common, where they are there.
+/// Returns a digest of the settings that the prompts of all shards share; `None` if the prompts are not in the cache.
 pub(super) fn prompts_digest(experiment: &Experiment, mode: Mode) -> Option<String> {
     let mut parameters = jsonl_header(&experiment.paths().prompts(mode)).ok()?.identity.parameters;
     parameters.retain(|name, _| !SHARD_PARAMETERS.contains(&&**name));
     Some(digest(format!("{parameters:?}").as_bytes()))
 }
 
-/// Writes beside a shard's file which part it is; `inputs` are names and digests of what all shards have in common.
+/// Writes the manifest of a shard's file next to it; `inputs` are names and digests that all shards share.
 pub(super) fn write_beside(
     output: &Path,
     identity: &Identity,
@@ -68,7 +68,7 @@ pub(super) fn write_beside(
     write_shard_beside(output, manifest, shard, positions)
 }
 
-/// Row that the record of a prompt or prediction states.
+/// Returns the row in the record of a prompt or prediction.
 fn row_of(line: &[u8]) -> Option<u64> {
     #[derive(Deserialize)]
     struct RowRecord {
@@ -81,7 +81,7 @@ fn row_of(line: &[u8]) -> Option<u64> {
     serde_json::from_slice(line).ok().map(|record: RowRecord| record.metadata.row)
 }
 
-/// Where the records of tasks stand among those of all shards: `rows` of each set of predictions, one set after another.
+/// Returns the positions of records among the records of all shards: `rows` of one set of predictions after another.
 pub(super) fn positions(all: &TaskSet, rows: impl Iterator<Item = Vec<usize>>) -> Positions {
     let of_a_set = all.tasks().last().map_or(0, |task| task.row + 1);
     let mut positions = Positions::default();
@@ -91,7 +91,7 @@ pub(super) fn positions(all: &TaskSet, rows: impl Iterator<Item = Vec<usize>>) -
     positions
 }
 
-/// A manifest that says which part of all records its file has, where it is one.
+/// Adds the shard and the positions of its records to a manifest, if the file belongs to a shard.
 pub(super) fn of_part(manifest: Value, part: Option<(Shard, Positions)>) -> Value {
     match part {
         Some((shard, positions)) => with_shard(manifest, shard, &positions),
@@ -99,7 +99,8 @@ pub(super) fn of_part(manifest: Value, part: Option<(Shard, Positions)>) -> Valu
     }
 }
 
-/// Adds predictions to a manifest, unless they are a shard's own, and differ from those of other shards. Returns their name there.
+/// Adds predictions to a manifest, except a shard's own cached ones, which differ between shards. Returns their name in the
+/// manifest.
 pub(super) fn input_predictions(
     manifest: &mut Manifest,
     name: &str,
@@ -108,12 +109,12 @@ pub(super) fn input_predictions(
     args: &EvalArgs,
 ) -> Result<String> {
     let is_file_of_shard = experiment.layout.shard.is_some() && args.predictions.is_some();
-    // Another shard's file has another name.
+    // Files of other shards have other names.
     let name =
         if is_file_of_shard { "predictions".to_owned() } else { format!("predictions.{name}") };
     match (experiment.layout.shard, ShardFile::find(path)?) {
         (Some(_), Some(part)) => manifest.digest(&name, &part.digest()),
-        // Of the cache.
+        // From the cache.
         (Some(_), None) if args.predictions.is_none() => {}
         _ => manifest.input(&name, path)?,
     }

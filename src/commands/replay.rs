@@ -1,4 +1,4 @@
-//! `replay`: types the lines of tasks into a server of completions and measures what an editor would see.
+//! `replay`: types the lines of tasks into a completion server, and measures the completions that an editor would get.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     }
 }
 
-/// Results as JSON has them.
+/// Results in the form of JSON.
 #[derive(Serialize)]
 struct PrintedResults<'a> {
     server: &'a str,

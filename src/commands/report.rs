@@ -40,7 +40,7 @@ pub(crate) struct ReportArgs {
     output: Option<PathBuf>,
 }
 
-/// The folder of reports, unless it has one of other tasks.
+/// Returns the default folder of reports, unless it has a report of other tasks.
 fn default_folder(experiment: &Experiment) -> Result<PathBuf> {
     let folder = PathBuf::from("report");
     let tasks = experiment.tasks.as_ref().map(|set| set.path.clone()).unwrap_or_default();
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     } else {
         args.predictions.iter().map(|given| of_file(given)).collect()
     };
-    // All systems are cut alike.
+    // All systems are cut in the same way.
     for source in &sources {
         cut_answers(&mut experiment, &settings, &source.predictions)?;
     }

@@ -93,7 +93,7 @@ pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
     Ok(())
 }
 
-/// Refuses flags that only completions use.
+/// Rejects flags that only completions use.
 fn check_no_server(settings: &Settings) -> Result<()> {
     let Some(Setting { key, .. }) = settings.completion_flag() else {
         return Ok(());
@@ -104,7 +104,7 @@ fn check_no_server(settings: &Settings) -> Result<()> {
     )
 }
 
-/// Refuses several completions of a prompt, of which one is searched with.
+/// Rejects several completions of a prompt, since only one is used as a query.
 fn check_samples(settings: &Settings) -> Result<()> {
     if *settings.samples > 1 {
         return fail(
@@ -115,7 +115,7 @@ fn check_samples(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// Retrieves, completes, and retrieves again with that, from one iteration to another.
+/// Retrieves with predictions, completes, and repeats this with the new completions in each iteration.
 fn iterate(
     (experiment, settings, resampling): (&mut Experiment, &Settings, &Resampling),
     mut before: JoinedPredictions,
@@ -163,7 +163,7 @@ fn row(
     Ok(row)
 }
 
-/// The share of tasks whose predictions did not change, of those that have some.
+/// Returns the fraction of the tasks with predictions whose predictions did not change.
 fn unchanged_share(before: &JoinedPredictions, now: &JoinedPredictions) -> f64 {
     let pairs = before.predictions.iter().zip(&now.predictions);
     let (mut all, mut same) = (0_u32, 0_u32);

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     if !args.dry_run {
         keeps_artifacts();
     }
-    // A plan takes the place of no results.
+    // A plan does not replace earlier results.
     let output = if args.dry_run { Path::new("-") } else { &args.output };
     let format = ScoreFormat::choose(args.format, output)?;
     if args.dry_run && args.output != output {

@@ -75,7 +75,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
     report(&drawn, &sampling);
     let (total, count) = (drawn.tasks().count(), drawn.repositories.len());
     let repositories = plural(count, "repository");
-    // A part of the repositories may have none.
+    // A shard of the repositories may yield no task.
     if total == 0 && shard.is_none() {
         let reason = format!(
             "{}: no task could be drawn from the {} files of {count} {repositories}",
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
     Ok(())
 }
 
-/// Prints what each repository gave, and what was left out.
+/// Prints the number of tasks from each repository, and the files that were left out.
 fn report(drawn: &FolderTasks, sampling: &Sampling) {
     let Sampling { kind, per_repository, .. } = sampling;
     for outcome in &drawn.repositories {

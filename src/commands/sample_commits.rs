@@ -31,7 +31,7 @@ pub(crate) struct CommitFlags {
     trees: Option<PathBuf>,
 }
 
-/// Tasks from commits, as flags describe them.
+/// Request for tasks from commits, as flags describe it.
 pub(super) struct Commits<'a> {
     histories: &'a [PathBuf],
     since: &'a str,

@@ -1,4 +1,4 @@
-//! Flags of `serve` and `lsp`; a program without feature `serve` has them, too, and says what it lacks.
+//! Flags of `serve` and `lsp`. A program without feature `serve` has them, too, and reports the missing feature.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ pub(crate) struct LspArgs {
     pub(crate) flags: ServiceFlags,
 }
 
-/// The address that a host and a port name; of several the first, IPv4 before IPv6.
+/// Returns the address for a host and a port; if there are several, the first, IPv4 before IPv6.
 fn address(text: &str) -> Result<SocketAddr, String> {
     let found =
         text.to_socket_addrs().map_err(|error| format!("not an address with a port: {error}"))?;
@@ -49,7 +49,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     found.first().copied().ok_or_else(|| "the host has no address".into())
 }
 
-/// Fails where the program was compiled without the servers.
+/// Fails if the program was compiled without the servers.
 #[cfg(not(feature = "serve"))]
 pub(crate) fn refuse_servers() -> anyhow::Result<()> {
     crate::output::fail(

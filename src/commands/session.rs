@@ -10,12 +10,12 @@ use repoformer_study::choices::warn_of_some_departures;
 use crate::output::{check_output, fail, screen, write_data};
 use crate::settings::{DECLARED, Declarations, Setting, SettingFlags, Settings};
 
-/// Resolves a command's settings. Where they were only to be shown, the program ends here.
+/// Resolves a command's settings. If they are only to be shown, the program ends here.
 pub(super) fn open(flags: &SettingFlags) -> Result<Settings> {
     begin(Settings::resolve(flags, screen())?, flags)
 }
 
-/// Begins a command with these settings. Where they were only to be shown, the program ends here.
+/// Begins a command with these settings. If they are only to be shown, the program ends here.
 pub(super) fn begin(mut settings: Settings, flags: &SettingFlags) -> Result<Settings> {
     checkout::settle(&mut settings);
     if flags.show_settings {
@@ -51,7 +51,7 @@ impl DrawnFrom {
         }
     }
 
-    /// Whether draws use a setting.
+    /// True if sampling uses a setting.
     fn uses(self, setting: &Setting) -> bool {
         let Declarations { language, profile, threads, seed, config, .. } = &DECLARED;
         let Declarations { shard, repo, repos_dir, walk, .. } = &DECLARED;
@@ -64,7 +64,7 @@ impl DrawnFrom {
     }
 }
 
-/// Refuses flags that a command which draws does not use, and warns of departures among those that it uses.
+/// Rejects flags that a sampling command does not use, and warns of departures among the flags that it uses.
 pub(super) fn check_drawing(settings: &Settings, command: &str, from: DrawnFrom) -> Result<()> {
     if let Some(Setting { key, .. }) = settings.unused_flag(|setting| from.uses(setting)) {
         return fail(

@@ -1,4 +1,4 @@
-//! `window`, `vectorize`, `search` and `prompt`: a stage each.
+//! `window`, `vectorize`, `search` and `prompt`: one stage each.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ pub(crate) struct PromptArgs {
     output: Option<PathBuf>,
 }
 
-/// Runs a stage on each experiment, and reports it.
+/// Runs a stage on each experiment, and reports the work.
 fn stage(
     name: &'static str,
     flags: &SettingFlags,
@@ -123,7 +123,7 @@ pub(crate) fn vectorize(args: &VectorizeArgs) -> Result<()> {
     })
 }
 
-/// Writes the texts that need dense vectors, of all task files and sizes, each once.
+/// Writes the texts that need dense vectors for all task files and sizes, without duplicates.
 fn write_dense_texts(flags: &SettingFlags, path: &Path) -> Result<()> {
     let settings = open(flags)?;
     let (mut texts, mut seen, mut ids) = (Vec::new(), HashSet::new(), HashSet::new());
@@ -136,7 +136,7 @@ fn write_dense_texts(flags: &SettingFlags, path: &Path) -> Result<()> {
             if !seen.insert(text.text.clone()) {
                 continue;
             }
-            // Task files may have queries of one name.
+            // Queries of several task files may have the same name.
             if !ids.insert(text.id.clone()) {
                 text.id = format!("{}|{}", experiment.name, text.id);
             }
@@ -181,7 +181,7 @@ fn write_search(
         ExportFormat::Trec => {
             let run = trec_run(experiment, mode, scores)?.into_bytes();
             write_data(output, &run)?;
-            // A run has no place for it, so that it lies beside.
+            // A TREC run has no place for a manifest, so it is in a file next to the run.
             let mut manifest = search_manifest("trec-run", experiment, mode)?;
             manifest.setting("scores", scores.to_string());
             manifest.count("lines", run.iter().filter(|&&byte| byte == b'\n').count());
@@ -199,7 +199,7 @@ fn write_search(
     }
 }
 
-/// Manifest of an exported search.
+/// Returns the manifest of an exported search.
 fn search_manifest(kind: &str, experiment: &Experiment, mode: Mode) -> Result<Manifest> {
     let retrieval = &experiment.retrieval;
     let mut manifest = Manifest::new(kind);
@@ -238,14 +238,14 @@ pub(crate) fn prompt(args: &PromptArgs) -> Result<()> {
     args.dry_run.finish(&log)
 }
 
-/// Checks that `-o` takes the records of one task file and one mode, and is not the task file.
+/// Checks that `-o` receives the records of only one task file and one mode, and is not the task file.
 fn check_one_output(settings: &Settings, output: &Path, modes: &[Mode]) -> Result<()> {
     check_not_tasks(settings, Some(output))?;
     check_single(settings)?;
     check_one_mode(modes)
 }
 
-/// Checks that `-o` takes the records of one mode.
+/// Checks that `-o` receives the records of only one mode.
 pub(super) fn check_one_mode(modes: &[Mode]) -> Result<()> {
     match modes {
         [_] => Ok(()),
@@ -253,7 +253,7 @@ pub(super) fn check_one_mode(modes: &[Mode]) -> Result<()> {
     }
 }
 
-/// Writes a mode's prompts to where the user wants them.
+/// Writes a mode's prompts to the output.
 pub(super) fn copy_prompts(experiment: &Experiment, mode: Mode, output: &Path) -> Result<()> {
     parts::copy(experiment, &experiment.paths().prompts(mode), output)
 }

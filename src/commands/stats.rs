@@ -1,4 +1,4 @@
-//! `stats`: how many tasks files have, and how long these are.
+//! `stats`: counts the tasks in files, and measures their lengths.
 
 use std::path::{Path, PathBuf};
 
@@ -98,7 +98,7 @@ impl Printable for Stats<'_> {
     }
 }
 
-/// Name of the contexts, in a word or two.
+/// Returns the name of the contexts, in a word or two.
 fn contexts(args: &StatsArgs) -> &'static str {
     if args.repos_dir.is_some() { "whole files" } else { "as carried" }
 }
@@ -114,7 +114,7 @@ fn legend(args: &StatsArgs) -> String {
     )
 }
 
-/// Says where only some of the tasks have a part: the others do not count in it.
+/// Reports parts that only some of the tasks have: their lengths are over these tasks.
 fn tell_of_some(path: &Path, kind: &KindLengths) {
     for (part, lengths) in TaskPart::ALL.iter().zip(&kind.parts) {
         if let Some(lengths) = lengths
@@ -148,7 +148,7 @@ fn records<'a>(
     })
 }
 
-/// Three rows for each kind of a file: means, medians and maxima. With `args`, tokenizer and contexts are columns.
+/// Returns three rows for each kind of a file: means, medians and maxima. With `args`, tokenizer and contexts are columns.
 fn table(measured: &[FileLengths], args: Option<&StatsArgs>) -> Table {
     let head = ["file", "kind", "", "repositories", "instances", "files"].map(String::from);
     let lengths = TaskPart::ALL.iter();
@@ -178,10 +178,10 @@ fn table(measured: &[FileLengths], args: Option<&StatsArgs>) -> Table {
     table
 }
 
-/// A value of lengths as a cell.
+/// Function from lengths to a cell.
 type Cell = fn(Spread) -> String;
 
-/// What a row says of lengths.
+/// Names and values of the rows.
 const VALUES: [(&str, Cell); 3] = [
     ("mean", |spread| format!("{:.1}", spread.mean)),
     ("median", |spread| format!("{:.1}", spread.median)),

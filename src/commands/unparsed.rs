@@ -9,17 +9,17 @@ use repoformer_text::language::syntax::{ParseExtent, ParseGap};
 
 use crate::output::{self, format_count};
 
-/// Kind of code that a command draws.
+/// Kind of code from which a command draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DrawnCode {
-    /// Lines, also of a function that has an error elsewhere.
+    /// Lines, including lines of a function that has an error elsewhere.
     Lines,
     /// Functions without any error.
     Functions,
 }
 
 impl DrawnCode {
-    /// Code of tasks of a kind.
+    /// Returns the code that tasks of a kind are drawn from.
     pub(super) fn from_kind(kind: Kind) -> Self {
         match kind {
             Kind::Function => Self::Functions,
@@ -54,7 +54,7 @@ pub(super) fn tell_unparsed(
                 format!(", nor from {} around them", format_count(functions, "function"))
             }
         };
-        // The errors are behind the last line: a file ends too early.
+        // The errors are after the last line: the file ends too early.
         let code = match lines {
             0 => "the end".to_owned(),
             lines => format_count(lines, "line"),
@@ -75,11 +75,10 @@ pub(super) fn tell_unparsed(
     }
 }
 
-/// Files in which names, functions and classes may not be found, by the title of their language; each once, however often it is
-/// parsed.
+/// Files in which names, functions and classes may not be found, by the title of their language, without duplicates.
 static GAPS: Mutex<BTreeMap<&str, BTreeSet<(String, ParseExtent)>>> = Mutex::new(BTreeMap::new());
 
-/// Keeps files for [`tell_unfound`].
+/// Records files for [`tell_unfound`].
 pub(crate) fn keep_gaps(gaps: Vec<ParseGap>) {
     let mut kept = GAPS.lock().unwrap_or_else(PoisonError::into_inner);
     for ParseGap { language, path, parsed } in gaps {
@@ -87,7 +86,7 @@ pub(crate) fn keep_gaps(gaps: Vec<ParseGap>) {
     }
 }
 
-/// Warns of the files that [`keep_gaps`] was given.
+/// Warns of the files that [`keep_gaps`] recorded.
 pub(crate) fn tell_unfound() {
     let kept = std::mem::take(&mut *GAPS.lock().unwrap_or_else(PoisonError::into_inner));
     for (title, files) in kept {

@@ -1,4 +1,4 @@
-//! The settings that stand on the command line.
+//! Flags of the settings on the command line.
 
 use std::fmt::Display;
 use std::ops::Deref;
@@ -13,11 +13,11 @@ use repoformer_study::settings::{
 /// Name of the flag that every command with settings has.
 pub(crate) const SHOW: &str = "show-settings";
 
-/// Flags of the settings that a subcommand takes.
+/// Flags of the settings that a subcommand accepts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SettingFlags {
     invocation: Invocation,
-    /// Whether the settings are only to be shown.
+    /// True if the settings are only to be shown.
     pub(crate) show_settings: bool,
 }
 
@@ -77,7 +77,7 @@ impl FromArgMatches for SettingFlags {
     }
 }
 
-/// Whether a subcommand uses the setting itself, rather than passing it on to other stages.
+/// True if a subcommand uses the setting itself, rather than only passing it to other stages.
 fn is_own(setting: &Setting, command: &str) -> bool {
     let draws = matches!(command, "sample" | "all");
     match setting.group {
@@ -94,7 +94,7 @@ fn is_own(setting: &Setting, command: &str) -> bool {
     }
 }
 
-/// Its flag, as a subcommand has it.
+/// Returns the flag of a setting for a subcommand; `None` if the subcommand does not have it.
 fn flag(setting: &Setting, command: &str) -> Option<Arg> {
     let has_it = setting.commands.is_empty() || setting.commands.contains(&command);
     if !has_it || setting.not_for.contains(&command) {
@@ -135,8 +135,8 @@ fn flag(setting: &Setting, command: &str) -> Option<Arg> {
     Some(flag.value_name(setting.value_name).action(action))
 }
 
-/// Lists values in help and completion scripts. Any text passes: the check belongs to whoever parses the value, so that a
-/// flag's error reads like a file's.
+/// List of values for help and completion scripts. It accepts any text: the code that parses the value checks it, so that the error
+/// of a flag reads like the error of a file.
 #[derive(Debug, Clone)]
 pub(crate) struct ValueList(Vec<PossibleValue>);
 
@@ -150,7 +150,7 @@ impl ValueList {
         self
     }
 
-    /// Lists values with aliases, which the help does not show.
+    /// Creates a list of values with aliases, which the help does not show.
     fn with_other_names((names, canonical): OtherNames, values: Vec<String>) -> Self {
         let value = |value: String| {
             let others = names.iter().filter(|name| canonical(name) == value);

@@ -1,4 +1,4 @@
-//! The command line's view of the settings: their flags, and the page that lists them.
+//! Settings on the command line: their flags, and the page that lists them.
 
 mod flags;
 mod page;

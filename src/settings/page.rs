@@ -1,4 +1,4 @@
-//! The page that lists every setting.
+//! Page that lists every setting.
 
 use repoformer_study::settings::{
     AllowedValues, Arity, BUNDLED, BundledProfile, Group, SETTINGS, Setting, expected_whole,
@@ -25,7 +25,7 @@ Two variables are not settings, because a key belongs in no file: `REPOFORMER_AP
 `endpoint`, `REPOFORMER_POLICY_API_KEY` that of the server at `policy-endpoint`.
 ";
 
-/// The page, from the declarations.
+/// Returns the page, from the declarations.
 pub(crate) fn settings_page() -> String {
     let mut page = format!("{HEAD}\n");
     let mut group: Option<Group> = None;
@@ -60,7 +60,7 @@ fn section(setting: &Setting) -> String {
     format!("\n### `{}`\n\n{help}.\n\n{facts}", setting.key)
 }
 
-/// Returns what `help SETTING` prints.
+/// Returns the text that `help SETTING` prints.
 pub(crate) fn explain(setting: &Setting) -> String {
     let help = setting.help.replace("{names}", "one of the values below");
     let facts = list_facts(setting);

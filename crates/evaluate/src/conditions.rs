@@ -19,11 +19,10 @@ const FIXED: [&str; 8] = [
 const REPEATED: [&str; 6] =
     ["instruction", "max-tokens", "prompt-end", "temperature", "top-p", "until"];
 
-/// Reads the parameters that predictions were made with from their header, or else from their records; empty if neither names
-/// them.
+/// Reads the parameters of predictions from their header, or else from their records; empty if neither has them.
 ///
 /// # Errors
-/// Reads the parameters of predictions from their header, or else from their records; empty if neither has them.
+/// The predictions or their header cannot be read.
 pub fn read_parameters(path: &Path) -> Result<BTreeMap<String, String>> {
     let recorded = parameters(path)?;
     if !recorded.is_empty() || !path.is_file() {

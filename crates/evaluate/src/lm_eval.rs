@@ -13,7 +13,7 @@ use repoformer_store::error::Result;
 use repoformer_store::jsonl::{Fields, Object};
 use serde_json::{Value, json};
 
-/// Instruction in the records of answers to a prompt that differs from the document's.
+/// Instruction that marks answers to a prompt that differs from the document's.
 const CHANGED: &str = "the prompt was changed by lm-evaluation-harness";
 
 /// Filter that leaves answers unchanged.

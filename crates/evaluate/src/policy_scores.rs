@@ -14,7 +14,7 @@ use repoformer_text::message::{Message, UserChoice};
 pub struct TrainedPolicies(BTreeMap<&'static str, PolicyModel>);
 
 impl TrainedPolicies {
-    /// Reads the files of trained policies; `bundled` is the policy that is bundled with the program.
+    /// Reads the files of trained policies; the path `bundled` is the policy that is bundled with the program.
     ///
     /// # Errors
     /// A file cannot be read or is not a policy, or two policies are of the same kind.

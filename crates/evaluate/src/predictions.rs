@@ -254,7 +254,7 @@ pub struct TaskIndex<'a> {
     pub groups: Vec<Vec<usize>>,
     /// Tasks of each group whose holes differ, to compare with records.
     compared: OnceCell<Vec<Vec<usize>>>,
-    /// Whether an unknown id was already compared with the known ones, which takes a while for many tasks.
+    /// True if an unknown id was already compared with the known ones, which takes a while for many tasks.
     is_hinted: Cell<bool>,
     /// First record that belongs to another task than it names: its line, the index of the named task, and the difference.
     other: Cell<Option<(usize, usize, OtherHole)>>,
@@ -690,7 +690,7 @@ mod tests {
             ["1: field 'pred' must be a string or a list of strings, not a number"]
         );
 
-        // With one or three records for two tasks, it is impossible to tell which record belongs to which task.
+        // With one or three records for two tasks, nothing shows which record belongs to which task.
         for lines in [vec![first.as_str()], vec![&first, &second, &first]] {
             let joined = join(&set, &lines);
             assert_eq!(joined.missing, [0, 1, 2]);

@@ -1,7 +1,7 @@
 //! Scores: every task by every metric, then means by repository and over all tasks.
 //!
-//! A mean is over tasks, so a repository's weight is its number of tasks; RepoCoder's `compute_score.py` prints the same means
-//! by repository, rounded to four digits. Sums are computed in the order of the tasks, whatever the number of threads.
+//! A mean is over tasks, so a repository's weight is its number of tasks; RepoCoder's `compute_score.py` prints the same means by
+//! repository, rounded to four digits. Sums are computed in the order of the tasks, on any number of threads.
 
 use std::collections::BTreeMap;
 
@@ -196,7 +196,7 @@ pub struct Cuts {
     pub recipes: Vec<Recipe>,
     /// Index of each metric's recipe.
     pub of_metric: Vec<usize>,
-    /// Whether task records include the texts.
+    /// True if task records include the texts.
     pub are_shown: bool,
 }
 

@@ -27,7 +27,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Computes the spread of these numbers; `None` if there are none.
+    /// Computes the spread of these numbers; `None` without numbers.
     ///
     /// ```
     /// use repoformer_formats::lengths::Spread;

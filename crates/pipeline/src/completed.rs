@@ -46,8 +46,8 @@ pub fn check_searchable(experiment: &Experiment, path: &Path) -> Result<()> {
 }
 
 /// Checks that the cached predictions with which the prompts of rg-rg were searched are unchanged. If these prompts are to be
-/// completed, the predictions must also exist, and be from this model with these settings. Predictions that the user named may
-/// be from any.
+/// completed, the predictions must also exist, and be from this model with these settings. Predictions that the user named may be
+/// from any model.
 pub(super) fn check_searched_with(
     experiment: &Experiment,
     completes: Option<&Completion>,
@@ -114,8 +114,8 @@ pub fn has_predictions(
 }
 
 /// Returns the path of the model's predictions for a mode, after checking that they were made from the current prompts and
-/// settings; predictions that the user put there without a header are accepted as they are. `rg-rg` searches with the
-/// predictions for rg1 unless told otherwise.
+/// settings; predictions that the user put there without a header are accepted as they are. By default, `rg-rg` searches with the
+/// predictions for rg1.
 ///
 /// # Errors
 /// The predictions are missing, damaged, or were made with other prompts or settings.

@@ -25,19 +25,19 @@ pub(super) trait Artifact {
     /// Content of the artifact.
     type Content;
 
-    /// Path of the artifact.
+    /// Returns the path of the artifact.
     fn path(&self, experiment: &Experiment) -> PathBuf;
 
-    /// Stage that makes the artifact.
+    /// Returns the stage that makes the artifact.
     fn making_stage(&self, experiment: &Experiment) -> StageRun;
 
-    /// Identity of the artifact, as far as the settings, the tasks and other artifacts determine it.
+    /// Returns the identity of the artifact, as far as the settings, the tasks and other artifacts determine it.
     ///
     /// # Errors
     /// An input of the artifact is missing or stale.
     fn identity(&self, engine: &mut Engine<'_>) -> Result<Identity>;
 
-    /// A reason to make the artifact again although it is current.
+    /// Returns a reason to make the artifact again although it is current.
     ///
     /// # Errors
     /// Something cannot be read.
@@ -59,7 +59,7 @@ pub(super) trait Artifact {
 pub(super) struct Cost {
     /// Requests to a server.
     pub(super) requests: Requests,
-    /// A file of times that is written beside the artifact.
+    /// A file of times that is written next to the artifact.
     pub(super) times: Option<Times>,
 }
 
@@ -73,7 +73,7 @@ pub(super) struct Times {
     pub(super) are_certain: bool,
 }
 
-/// Outcome of asking the engine for an artifact.
+/// Outcome of a request for an artifact.
 pub(super) enum Outcome {
     /// The artifact was current.
     Current(Header),

@@ -26,7 +26,7 @@ use super::layout::{Layout, Paths};
 use super::messages::Messages;
 use super::plan::Plan;
 
-/// Input of a stage: a data set, its parameters, and the place of its artifacts.
+/// Input of a stage: a data set, its parameters, and the paths of its artifacts.
 #[derive(Debug, Clone)]
 pub struct Experiment {
     /// Name in tables and messages: the benchmark's, with the sizes of fragments if a run has several.
@@ -40,7 +40,7 @@ pub struct Experiment {
     pub tasks: Option<Arc<TaskSet>>,
     /// The experiment of all shards, if this one is limited to the layout's shard.
     pub of_all_shards: Option<Arc<Experiment>>,
-    /// Where artifacts are stored.
+    /// Paths of artifacts.
     pub layout: Layout,
     /// Rule for which files of a folder count.
     pub walk: Walk,
@@ -126,7 +126,7 @@ impl PromptSettings {
 /// Number of folder names that an error lists.
 const LISTED: usize = 10;
 
-/// Returns the error for a folder that has none of the tasks' repositories, with what it has.
+/// Returns the error for a folder that has none of the tasks' repositories; the error lists the folders that exist.
 fn not_below(repos_dir: &Path, there: &[String], first: &str, lost: usize) -> Error {
     let folder = repos_dir.display();
     let more = if lost > 1 { format!(" and {} others", lost - 1) } else { String::new() };

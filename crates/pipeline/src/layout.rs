@@ -183,12 +183,12 @@ impl<'e> Paths<'e> {
         self.shard.map_or(String::new(), |shard| format!(".{}", shard.file_name()))
     }
 
-    /// `exec/<benchmark>/results.jsonl`: results of unit tests
+    /// Returns `exec/<benchmark>/results.jsonl`: results of unit tests.
     pub fn exec_results(&self) -> PathBuf {
         self.of_tasks("exec", "results", "jsonl")
     }
 
-    /// `exec/<benchmark>/copies`: folder of repositories' copies in which tests run
+    /// Returns `exec/<benchmark>/copies`: folder of repositories' copies in which tests run.
     pub fn exec_copies(&self) -> PathBuf {
         self.below(&["exec", &self.layout.benchmark, &format!("{COPIES}{}", self.of_its_shard())])
     }
@@ -199,18 +199,18 @@ impl<'e> Paths<'e> {
         Self { shard: Some(shard), ..self.clone() }
     }
 
-    /// `window/repos/<repo>_ws20_slice2.bin`
+    /// Returns `window/repos/<repo>_ws20_slice2.bin`.
     pub fn repo_windows(&self, repository: &str) -> PathBuf {
         self.below(&["window", "repos", &format!("{}.bin", self.stem(repository))])
     }
 
-    /// `window/<benchmark>/<repo>.right.bin`: right contexts of tasks that do not carry them.
+    /// Returns `window/<benchmark>/<repo>.right.bin`: right contexts of tasks that do not carry them.
     pub fn right_contexts(&self, repository: &str) -> PathBuf {
         let name = format!("{repository}.right.bin");
         self.below(&["window", &self.layout.benchmark, &name])
     }
 
-    /// `vector/dense/<model>-….vectors`: all dense vectors of a model, by the digests of their texts.
+    /// Returns `vector/dense/<model>-….vectors`: all dense vectors of a model, by the digests of their texts.
     pub fn dense_store(&self, model: &str) -> PathBuf {
         let name = repoformer_core::retrieve::dense::store_file_name(model);
         self.below(&["vector", "dense", &name])
@@ -222,7 +222,7 @@ impl<'e> Paths<'e> {
         Self { vectors: "dense".into(), ..self.clone() }
     }
 
-    /// `window/<benchmark>/<mode>/<repo>_ws20_slice2.bin`
+    /// Returns `window/<benchmark>/<mode>/<repo>_ws20_slice2.bin`.
     pub fn query_windows(&self, mode: Mode, repository: &str) -> PathBuf {
         self.below(&[
             "window",
@@ -232,19 +232,19 @@ impl<'e> Paths<'e> {
         ])
     }
 
-    /// `vector/repos/<repo>_ws20_slice2.one-gram.bin`
+    /// Returns `vector/repos/<repo>_ws20_slice2.one-gram.bin`.
     pub fn repo_vectors(&self, repository: &str) -> PathBuf {
         self.below(&["vector", "repos", &format!("{}.{}.bin", self.stem(repository), self.vectors)])
     }
 
-    /// `vector/<benchmark>/<mode>/<repo>_ws20_slice2.one-gram.bin`
+    /// Returns `vector/<benchmark>/<mode>/<repo>_ws20_slice2.one-gram.bin`.
     pub fn query_vectors(&self, mode: Mode, repository: &str) -> PathBuf {
         let stem = self.query_stem(mode, repository);
         let name = format!("{stem}.{}.bin", self.vectors);
         self.below(&["vector", &self.layout.benchmark, &self.layout.mode_name(mode), &name])
     }
 
-    /// `retrieval/<benchmark>/<mode>/<repo>_ws20_slice2.one-gram.top20.bin`
+    /// Returns `retrieval/<benchmark>/<mode>/<repo>_ws20_slice2.one-gram.top20.bin`.
     pub fn retrieval(&self, mode: Mode, repository: &str) -> PathBuf {
         let ranked_by = self.ranked_by();
         let stem = self.query_stem(mode, repository);
@@ -252,50 +252,51 @@ impl<'e> Paths<'e> {
         self.below(&["retrieval", &self.layout.benchmark, &self.layout.mode_name(mode), &name])
     }
 
-    /// Hidden file next to a retrieval artifact: the time of the search, which depends on the clock.
+    /// Returns the hidden file next to a retrieval artifact with the time of the search, which depends on the clock.
     pub fn search_time(&self, mode: Mode, repository: &str) -> PathBuf {
         let path = self.retrieval(mode, repository);
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         path.with_file_name(format!(".{stem}.time.json"))
     }
 
-    /// `prompts/<benchmark>/<mode>-one-gram-ws-20-ss-2.jsonl`
+    /// Returns `prompts/<benchmark>/<mode>-one-gram-ws-20-ss-2.jsonl`.
     pub fn prompts(&self, mode: Mode) -> PathBuf {
         self.of_tasks("prompts", &self.run_name(mode), "jsonl")
     }
 
-    /// `predictions/<benchmark>/<mode>-one-gram-ws-20-ss-2-<model>.jsonl`
+    /// Returns `predictions/<benchmark>/<mode>-one-gram-ws-20-ss-2-<model>.jsonl`.
     pub fn predictions(&self, mode: Mode, model: &str) -> PathBuf {
         let name = format!("{}-{}", self.run_name(mode), file_name(model));
         self.of_tasks("predictions", &name, "jsonl")
     }
 
-    /// `scores/<benchmark>/<mode>-one-gram-ws-20-ss-2-<model>.json`
+    /// Returns `scores/<benchmark>/<mode>-one-gram-ws-20-ss-2-<model>.json`.
     pub fn scores(&self, mode: Mode, model: &str) -> PathBuf {
         let name = format!("{}-{}", self.run_name(mode), file_name(model));
         self.of_tasks("scores", &name, "json")
     }
 
-    /// `latency/<benchmark>/<mode>-one-gram-ws-20-ss-2-<model>.jsonl`: the time of each task, which depends on the clock.
+    /// Returns `latency/<benchmark>/<mode>-one-gram-ws-20-ss-2-<model>.jsonl`: the time of each task, which depends on the clock.
     pub fn latency(&self, mode: Mode, model: &str) -> PathBuf {
         let name = format!("{}-{}", self.run_name(mode), file_name(model));
         self.of_tasks("latency", &name, "jsonl")
     }
 
-    /// `latency/<benchmark>/decision-<mode>-…-<model>.jsonl`: the time of each task's decision by the model.
+    /// Returns `latency/<benchmark>/decision-<mode>-…-<model>.jsonl`: the time of each task's decision by the model.
     pub fn decision_latency(&self, mode: Mode, model: &str) -> PathBuf {
         let name = format!("decision-{}-{}", self.run_name(mode), file_name(model));
         self.of_tasks("latency", &name, "jsonl")
     }
 
-    /// `probabilities/<benchmark>/<mode>-<model>.jsonl`: probabilities of the token that asks for retrieval, after each prompt.
+    /// Returns `probabilities/<benchmark>/<mode>-<model>.jsonl`: probabilities of the token that asks for retrieval, after each
+    /// prompt.
     pub fn probabilities(&self, mode: Mode, model: &str) -> PathBuf {
         let name = format!("{}-{}", self.run_name(mode), file_name(model));
         self.of_tasks("probabilities", &name, "jsonl")
     }
 
-    /// `predictions/<benchmark>/<policy>-<mode>-one-gram-ws-20-ss-2-<model>.jsonl`: a policy's choices between the predictions
-    /// of `mode` and those without retrieval.
+    /// Returns `predictions/<benchmark>/<policy>-<mode>-one-gram-ws-20-ss-2-<model>.jsonl`: a policy's choices between the
+    /// predictions of `mode` and those without retrieval.
     pub fn chosen_predictions(&self, policy: &str, mode: Mode, model: &str) -> PathBuf {
         let name = format!("{policy}-{}-{}", self.run_name(mode), file_name(model));
         self.of_tasks("predictions", &name, "jsonl")

@@ -1,4 +1,4 @@
-//! Merges the artifacts of shards into those of all tasks, byte for byte as one process makes them.
+//! Merges the artifacts of shards into artifacts of all tasks, identical byte for byte to those of a single process.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -91,7 +91,7 @@ struct ShardArtifact {
     identity: Identity,
 }
 
-/// Accepts the shard's own journal: each shard may have kept its answers in a place that its user chose.
+/// Accepts the shard's own journal: each shard may keep its answers in a file that its user chose.
 fn with_own_journal(mut identity: Identity, path: &std::path::Path) -> Identity {
     const JOURNAL: &str = "journal";
     let known = artifact::jsonl_header(path).ok();

@@ -23,7 +23,7 @@ pub struct PlannedArtifact {
     pub path: PathBuf,
     /// Kind of content: `prompts`.
     pub kind: String,
-    /// Whether the artifact would be made, and why.
+    /// Decision about the artifact.
     pub verdict: PlanVerdict,
     /// Requests that a server would get.
     pub requests: Requests,
@@ -42,7 +42,7 @@ pub enum Requests {
 }
 
 impl Requests {
-    /// Their number, if it is known.
+    /// Returns the number of requests, if it is known.
     pub fn as_known(self) -> Option<usize> {
         match self {
             Self::Known(number) => Some(number),
@@ -51,7 +51,7 @@ impl Requests {
     }
 }
 
-/// Whether an artifact would be made, and why.
+/// Decision of a dry run about an artifact, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlanVerdict {
     /// The artifact is current.

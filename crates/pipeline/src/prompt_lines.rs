@@ -28,7 +28,7 @@ pub(super) struct Line {
     pub(super) has_cross_file: bool,
 }
 
-/// Prompt of a task, and what it shows.
+/// Prompt of a task, and the fragments that it shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskPrompt {
     /// Text of the prompt.
@@ -37,11 +37,11 @@ pub struct TaskPrompt {
     pub stop: Vec<String>,
     /// Fragments in the prompt, best first.
     pub fragments: Vec<shown::ShownFragment>,
-    /// Right context that the prompt was made with; empty if there is none.
+    /// Right context that the prompt was made with; empty if it has none.
     pub right: String,
 }
 
-/// Makes the lines for one repository's tasks in one mode.
+/// Maker of the lines for one repository's tasks in one mode.
 pub(super) struct Maker<'a> {
     pub(super) prompts: &'a PromptSettings,
     pub(super) tasks: &'a TaskSet,
@@ -57,14 +57,14 @@ pub(super) struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// The files whose functions and classes prompts would show whole, and that could not be parsed.
+    /// Returns the files that could not be parsed, although prompts would show their functions and classes whole.
     pub(super) fn gaps(&self) -> Vec<ParseGap> {
         let texts = self.texts.iter().flat_map(FragmentText::gaps);
         texts.chain(self.builder.iter().flat_map(Builder::gaps)).collect()
     }
 
-    /// The line of a task, with its query and what it found. `own_tokens` keeps from mode to mode what the task's own part of
-    /// its prompts takes in RepoCoder's style.
+    /// Returns the line of a task, with its query and results. `own_tokens` keeps the size of the task's own part of its prompts in
+    /// RepoCoder's style, which is the same in every mode.
     pub(super) fn line(
         &self,
         task: &Task,
@@ -115,7 +115,7 @@ impl Maker<'_> {
         Ok(Line { json: literal::line(&task.to_record()), tokens: 0, has_cross_file })
     }
 
-    /// Returns the prompt of a task and what it shows, as if read from the task's line.
+    /// Returns the prompt of a task and the fragments in it, as if read from the task's line.
     pub(super) fn task_prompt(
         &self,
         task: &Task,
@@ -165,7 +165,7 @@ impl Maker<'_> {
         let mut record = self.record(task, &filled, cross_file, query);
         let metadata = &mut record["metadata"];
         metadata["prompt_style_digest"] = style.file_digest().into();
-        // The whole right context, if the task carries none or another one than the prompt was made with.
+        // The whole right context, if the task carries none, or not the one that the prompt was made with.
         if right != task.right_context.as_deref().unwrap_or_default() {
             metadata["right_context"] = right.into();
         }

@@ -17,7 +17,7 @@ use super::retrieved::StoredResults;
 use super::stage::by_repository;
 
 /// Compares the fragments that a mode's prompts would show with the targets and, if the ground truth was searched for too, the
-/// results with those of the ground truth. If a task has several samples, the first counts.
+/// results with the ground truth's results. If a task has several samples, the first counts.
 ///
 /// # Errors
 /// Rankings are missing or stale.

@@ -149,8 +149,8 @@ fn frame(
     }
 }
 
-/// Returns the names of the figures of a report on systems, and whether each figure is drawn whatever the systems predict; the
-/// others are drawn only if prompts show retrieved fragments.
+/// Returns the names of the figures of a report on systems, and whether each figure is drawn in any case; the others are drawn only
+/// if prompts show retrieved fragments.
 pub fn foresee_figures(tasks: &TaskSet, metrics: &[Metric], names: &[&str]) -> Vec<(String, bool)> {
     let mut report = frame(&ReportTexts::default(), tasks, metrics, names);
     let names = |report: &ReportContents| report.figures().into_iter().map(|(name, _)| name);

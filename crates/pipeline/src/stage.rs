@@ -147,7 +147,7 @@ pub(super) fn require_jsonl(
     artifact::read_jsonl_header(path).map_err(|error| made_again(error, step))
 }
 
-/// Checks that the lines read from a JSONL artifact are those of its header.
+/// Checks that the lines read from a JSONL artifact match its header.
 ///
 /// # Errors
 /// The lines differ: another program rewrote the artifact in between.

@@ -63,12 +63,12 @@ fn embedded() -> Completion {
     Completion { model: IN_CONTEXT.into(), max_tokens: 20, max_lines: None, server: None }
 }
 
-/// Lines of a repository's file.
+/// Returns the lines of a repository's file.
 fn lines(name: &str, repository: &str) -> Vec<String> {
     (0..30).map(|n| format!("{name}_{n} = load_{repository}({n})\n")).collect()
 }
 
-/// Line of the task file with the task of a line of `main.py`.
+/// Returns the line of the task file for the task at a line of `main.py`.
 fn task_line(repository: &str, line: usize) -> String {
     let main = lines("main", repository);
     let metadata = json!({
@@ -83,7 +83,7 @@ impl TestCache {
         Self::with_repositories(&["east", "west"])
     }
 
-    /// A cache of repositories with a task each, in the order of their names.
+    /// Returns a cache of repositories with a task each, in the order of their names.
     fn with_repositories(names: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut tasks = String::new();
@@ -141,7 +141,7 @@ impl TestCache {
         Self { dir, experiment }
     }
 
-    /// A cache with the prompts of both modes.
+    /// Returns a cache with the prompts of both modes.
     pub(crate) fn with_prompts() -> Self {
         let place = Self::new();
         for (name, stage) in &STAGES[..4] {
@@ -150,7 +150,7 @@ impl TestCache {
         place
     }
 
-    /// Adds tasks of a repository, one of each line.
+    /// Adds tasks of a repository, one for each line.
     pub(crate) fn add_tasks(&mut self, repository: &str, lines: std::ops::Range<usize>) {
         let file = self.dir.path().join("tasks.jsonl");
         let more: String = lines.map(|line| task_line(repository, line)).collect();
@@ -164,13 +164,13 @@ impl TestCache {
         fs::write(path, text.replace("more_7 ", "seventh ")).unwrap();
     }
 
-    /// The files of the cache but measured times.
+    /// Returns the files of the cache, except measured times.
     fn cached(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         cached(&self.experiment)
     }
 }
 
-/// The files of an experiment's cache but measured times.
+/// Returns the files of an experiment's cache, except measured times.
 fn cached(experiment: &Experiment) -> BTreeMap<PathBuf, Vec<u8>> {
     let root = &experiment.layout.cache;
     let files = walkdir::WalkDir::new(root).into_iter().filter_map(|entry| {
@@ -183,7 +183,7 @@ fn cached(experiment: &Experiment) -> BTreeMap<PathBuf, Vec<u8>> {
     files.collect()
 }
 
-/// Runs the stages; returns how many artifacts each has made, and how many were current.
+/// Runs the stages; returns how many artifacts each made, and how many were current.
 fn run(experiment: &Experiment) -> Vec<(usize, usize)> {
     let run = |(name, stage): &Stage| {
         let report = stage(experiment).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -230,7 +230,7 @@ fn each_stage_names_the_one_that_it_needs() {
     }
 }
 
-/// Only what depends on a change is made again, with the reason.
+/// Only artifacts that depend on a change are made again, with the reason.
 #[test]
 fn a_change_reaches_what_depends_on_it() {
     let place = TestCache::new();

@@ -15,7 +15,7 @@ use super::stage::by_repository;
 pub struct DefinitionUses {
     /// Uses by task, in the order of the tasks.
     pub tasks: Vec<Uses>,
-    /// Number of tasks with predictions that are left out: they name no definition, or their target is not seen to use any.
+    /// Number of tasks with predictions that are left out: they name no definition, or no use is found in their target.
     pub left_out: usize,
     /// Tasks that do not match their repository, and files that cannot be read.
     pub problems: Vec<Error>,

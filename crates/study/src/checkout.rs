@@ -78,9 +78,9 @@ pub fn folder_for<P: AsRef<Path>>(
 
 /// Repositories that the tasks of a file belong to, compared with one repository.
 struct Owners {
-    /// Whether files of tasks are in this repository, and none in a repository below it.
+    /// True if files of tasks are in this repository, and none in a repository below it.
     has_own: bool,
-    /// Whether tasks belong to other repositories.
+    /// True if tasks belong to other repositories.
     has_others: bool,
 }
 

@@ -144,7 +144,7 @@ fn note_left_out(dir: &Path, names: &[String], messages: &dyn Messages) {
     );
 }
 
-/// Returns a hint that counts the source files of other languages in repositories; `None` if there are none.
+/// Returns a hint that counts the source files of other languages in repositories; `None` without such files.
 pub fn other_languages(dir: &Path, names: &[String], chosen: (Language, Walk)) -> Option<Message> {
     let (language, walk) = chosen;
     let mut found = languages(dir, names, walk);

@@ -46,7 +46,7 @@ pub struct Policies {
     probabilities: Vec<PathBuf>,
     /// File of the samples that policy `entropy` uses.
     samples: Option<PathBuf>,
-    /// Whether they were chosen for this run; the policies of a settings file are used only if possible.
+    /// True if the policies were chosen for this run; the policies of a settings file are used only if possible.
     asked: bool,
     messages: Arc<dyn Messages>,
 }
@@ -522,7 +522,7 @@ pub struct PolicyChoice {
     pub threshold: Option<f64>,
     /// Mean milliseconds per task in the paper's latency model, if its parts were measured.
     pub latency_ms: Option<f64>,
-    /// Whether the time lacks the time for computing the queries' dense vectors.
+    /// True if the time lacks the time for computing the queries' dense vectors.
     pub without_embedding: bool,
 }
 
@@ -541,7 +541,7 @@ fn select(
     let tasks: Vec<ScoredTask> =
         pairs.map(|(scores, &retrieves)| scores[usize::from(retrieves)].clone()).collect();
     let count = tasks.len() as f64;
-    // A policy that looks at the retrieved fragments spends the retrieval time, whatever it decides.
+    // A policy that looks at the retrieved fragments always spends the retrieval time.
     let retrieves_any = retrieves.contains(&true) || chosen.policy.looks_at_fragments();
     let rows = tasks.iter().zip(retrieves).filter(|(_, retrieves)| **retrieves);
     let latency = |times: &Vec<RequestTimes>| {

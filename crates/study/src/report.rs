@@ -135,14 +135,14 @@ pub struct ReportSettings {
     pub baseline: Option<String>,
     /// Settings of intervals.
     pub resampling: Resampling,
-    /// Whether systems may have been run under different conditions.
+    /// True if systems may have been run under different conditions.
     pub allow_mixed: bool,
     /// Settings of these tasks.
     pub settings: Settings,
 }
 
 impl ReportSettings {
-    /// Returns a report that shows only scores and intervals, whatever the systems are.
+    /// Returns a report that shows only scores and intervals, for systems of any origin.
     pub fn of_scores(scoring: Scoring, resampling: Resampling, settings: &Settings) -> Self {
         let (exec, title, baseline) = (Vec::new(), None, None);
         let settings = settings.clone();
@@ -378,7 +378,7 @@ fn write(report: &ReportContents, mut manifest: Manifest, place: &ReportPaths) -
 /// Field of a report's manifest with its title and main result.
 const RESULT: &str = "result";
 
-/// Returns the title and the main result, as HTML, of the report in a folder; `None` if there is none.
+/// Returns the title and the main result, as HTML, of the report in a folder; `None` without a report.
 pub fn read_result(folder: &Path) -> Option<(String, String)> {
     let manifest = manifest::read(&ReportPaths::new(folder).manifest()).ok()?;
     let text = |field: &str| Some(manifest.get(RESULT)?.get(field)?.as_str()?.to_owned());

@@ -60,11 +60,11 @@ pub struct Row {
     threshold: Option<f64>,
     /// Fraction of the latency of always retrieving that is saved.
     speedup: Option<f64>,
-    /// Whether it is a mode whose prompts show retrieval results before completing.
+    /// True if the row is a mode whose prompts show retrieval results before completing.
     is_always: bool,
     /// Greatest number of simultaneous requests when completions were timed.
     at_once: usize,
-    /// Whether `latency_ms` lacks the time for computing the queries' dense vectors.
+    /// True if `latency_ms` lacks the time for computing the queries' dense vectors.
     without_embedding: bool,
     /// Fraction of the tasks whose predictions are the same as in the previous iteration.
     pub unchanged: Option<f64>,

@@ -40,13 +40,13 @@ use crate::{fail, server};
 /// Request for a run: its outputs, and the files of its policies and tests.
 #[derive(Debug, Default)]
 pub struct RunRequest {
-    /// Whether the run is only planned.
+    /// True if the run is only planned.
     pub is_dry: bool,
-    /// Whether a plan lists all artifacts for a reason, or only the first.
+    /// True if a plan lists all artifacts for a reason, instead of only the first.
     pub lists_all: bool,
     /// Files that are copied for the run; a plan lists them.
     pub copied: Vec<PlannedArtifact>,
-    /// Whether reports are written, and their folder if it is not the cache's.
+    /// `Some` to write reports, with their folder if it is not the cache's.
     pub report: Option<Option<PathBuf>>,
     /// Files of the probabilities that policy `self` uses.
     pub probabilities: Vec<PathBuf>,
@@ -195,7 +195,7 @@ struct Run<'a> {
     tasks: Vec<(String, Tasks)>,
     panels: Vec<Panel>,
     walk: Option<TwoRequests>,
-    /// Whether a policy would choose, as predicted by a plan.
+    /// True if a policy would choose, as predicted by a plan.
     is_judged: bool,
     places: Vec<String>,
 }

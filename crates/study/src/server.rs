@@ -63,7 +63,7 @@ pub fn model(settings: &Settings, seed: Option<u64>, by_batch: bool) -> Result<C
     Ok(completion)
 }
 
-/// Returns a hint to name the model, with those that the server lists.
+/// Returns a hint to name the model, with the models that the server lists.
 fn name_model(completion: &Completion) -> Message {
     let asked = completion.server.as_ref().and_then(|server| server.asked.as_ref());
     let mut listed = asked.and_then(|asked| asked.endpoint.greet().ok()).unwrap_or_default();

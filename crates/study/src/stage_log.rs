@@ -40,7 +40,7 @@ struct Stage {
 struct StageTime {
     name: &'static str,
     took: Duration,
-    /// Whether all their artifacts were current.
+    /// True if all their artifacts were current.
     is_current: bool,
 }
 

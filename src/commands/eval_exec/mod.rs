@@ -110,7 +110,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     write_with_manifest(args, &format_results(&results, args.format()?)?, &manifest)
 }
 
-/// Tasks of the selected repositories.
+/// Returns the tasks of the selected repositories.
 fn taking_part(experiment: &Experiment) -> Result<TaskSet> {
     let Some(tasks) = &experiment.tasks else {
         bail!("--tasks is not set, so there is nothing to run")
@@ -148,7 +148,7 @@ fn mine_tests(
 }
 
 impl ExecArgs {
-    /// Folders, limits, isolation and setup of test runs.
+    /// Returns the folders, limits, isolation and setup of test runs.
     fn bench(&self, experiment: &Experiment) -> Result<BenchSettings> {
         let paths = experiment.paths();
         let seconds = |name: &str, value: Option<f64>, default: f64| match value.unwrap_or(default)
@@ -183,7 +183,7 @@ impl ExecArgs {
         })
     }
 
-    /// Statuses whose runs are repeated.
+    /// Returns the statuses whose runs are repeated.
     fn forgotten(&self) -> Result<Vec<Status>> {
         if self.rerun.iter().any(|name| name == "all") {
             return Ok(Status::ALL.into());
@@ -192,7 +192,7 @@ impl ExecArgs {
         Ok(statuses?)
     }
 
-    /// How the tests of tasks are run.
+    /// Returns the commands that run the tests of tasks.
     fn commands(&self, tasks: &TaskSet) -> Result<Commands> {
         let map = match &self.tests {
             Some(path) => {
@@ -201,7 +201,7 @@ impl ExecArgs {
                 output::warn_of_numbers(read.numbered.warning(path.display(), None));
                 Some(read)
             }
-            // Tests are looked for.
+            // Tests are mined.
             None if self.mine_tests => None,
             None => TestMap::of_tasks(tasks)?,
         };
@@ -211,7 +211,7 @@ impl ExecArgs {
         Ok(Commands::new(test, map, runner)?)
     }
 
-    /// The k of pass@k, each once and rising.
+    /// Returns the distinct k of pass@k in ascending order.
     fn pass_ks(&self) -> Result<Vec<usize>> {
         let mut ks = self.pass_k.clone();
         if ks.contains(&0) {

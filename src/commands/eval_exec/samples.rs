@@ -18,7 +18,7 @@ use crate::commands::parts;
 use crate::output::{self, Screen, fail};
 use crate::settings::Settings;
 
-/// Texts to execute, by name: a file, the references, the modes of the cache.
+/// Returns the texts to execute by name: a file, the references, or the modes in the cache.
 pub(super) fn samples(
     args: &EvalArgs,
     settings: &Settings,

@@ -48,7 +48,7 @@ pub(crate) struct LabelAllArgs {
     sequences: SequenceFlags,
 }
 
-/// The subcommand, as the source of settings.
+/// Subcommand, as the source of settings.
 const NAME: &str = "label all";
 /// Settings of fragments, searches and embeddings, whose flags are refused.
 static UNUSED: [&Setting; 22] = [
@@ -124,13 +124,13 @@ pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
     let kinds = KindFiles::of_all(folder, &args.kind)?;
     args.drawing.check_kinds(&kinds.iter().map(|files| files.kind).collect::<Vec<_>>())?;
     let settings = settings(args, &kinds)?;
-    // Mistakes are reported before the hours of completing.
+    // Errors are reported before hours of completing.
     let (tokenizer, style) = (settings.tokenizer.get().path(), settings.prompt_style.get());
     check_inputs(folder, &tokenizer, style)?;
     let layout = args.sequences.layout(args.max_sequence_tokens, seed(&settings)?);
     let (sequences, encoder) = layout.open(&style.open()?, &tokenizer)?;
     let completion = server::model(&settings, None, false)?;
-    // Before the hours of drawing.
+    // Errors are reported before hours of drawing.
     if kinds.iter().any(|files| !files.instances.exists()) {
         server::greet(&completion, &Screen)?;
     }
@@ -177,7 +177,7 @@ fn label_kind(args: &LabelAllArgs, settings: &Settings, files: &KindFiles) -> Re
     judge::run_with(&judging, &settings)
 }
 
-/// The settings: the data lies in the folder, and the paper's profile is the default.
+/// Returns the settings: the data is in the folder, and the paper's profile is the default.
 fn settings(args: &LabelAllArgs, kinds: &[KindFiles]) -> Result<Settings> {
     let flags = &args.settings;
     if let Some(Setting { key, .. }) =
@@ -199,12 +199,12 @@ fn settings(args: &LabelAllArgs, kinds: &[KindFiles]) -> Result<Settings> {
     }
     let mut settings = Settings::with_presets(flags, screen(), |preset| {
         preset.cache_dir.fix(args.output.join("cache"), NAME);
-        // A configuration that was named is complete.
+        // A named configuration is complete.
         if !flags.has(&DECLARED.config) {
             preset.profile.fix(Some("repoformer-paper".into()), NAME);
         }
     })?;
-    // It draws from the repositories, whatever tasks an earlier run left.
+    // Instances are drawn from the repositories; task files of an earlier run do not matter.
     checkout::settle(&mut settings);
     settings.change(|values| {
         values.tasks.fix(kinds.iter().map(|files| files.instances.clone()).collect(), NAME);
@@ -213,7 +213,7 @@ fn settings(args: &LabelAllArgs, kinds: &[KindFiles]) -> Result<Settings> {
     begin(settings, flags)
 }
 
-/// Draws the instances, unless the file holds them already.
+/// Draws the instances, unless the file already contains them.
 fn draw(args: &LabelAllArgs, settings: &Settings, files: &KindFiles) -> Result<()> {
     let instances = &*files.instances;
     let drawing = LabelSampleArgs {
@@ -230,7 +230,7 @@ fn draw(args: &LabelAllArgs, settings: &Settings, files: &KindFiles) -> Result<(
         InstanceFileState::Current => {
             output::problems(&problems);
             output::note(format!("label sample: {} is up to date", instances.display()));
-            // An earlier command may not have been able to.
+            // An earlier command may have failed to remove it.
             forget_journal(instances);
             return Ok(());
         }
@@ -240,7 +240,7 @@ fn draw(args: &LabelAllArgs, settings: &Settings, files: &KindFiles) -> Result<(
         InstanceFileState::Stale => {}
     }
     file.remove_manifest()?;
-    // What was read for the digest above need not be what is drawn from.
+    // The repositories may have changed since the digest above was computed.
     let drawn_from = draw_instances(&drawing, settings)?;
     Ok(file.write_manifest(&drawn_from)?)
 }

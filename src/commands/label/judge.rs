@@ -85,7 +85,7 @@ pub(super) fn run(args: &LabelJudgeArgs) -> Result<()> {
     run_with(args, &Settings::of_shard(args.shard.as_deref(), screen())?)
 }
 
-/// Judges with the metric and the cuts of these settings, where the flags name none.
+/// Judges with the metric and the cuts of these settings, unless flags name others.
 pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()> {
     let exec = [(&args.base_exec, "none"), (&args.rag_exec, "rg1")];
     let exec = exec.map(|(given, name)| given.as_deref().map(|given| split_name(given, name)));
@@ -194,7 +194,7 @@ impl LabelJudgeArgs {
         Ok(())
     }
 
-    /// Metric that labels follow, as the flag or the settings name it.
+    /// Returns the metric of the labels, from the flag or the settings.
     fn metric(&self, settings: &Settings) -> Result<LabelMetric> {
         match (self.metric.as_deref(), &settings.metrics[..]) {
             (Some(name), _) => Ok(name.parse()?),
@@ -211,7 +211,7 @@ impl LabelJudgeArgs {
     }
 }
 
-/// Path and name of `NAME=FILE`, or of a path alone.
+/// Splits `NAME=FILE` into path and name; a path alone gets the default name.
 fn split_name<'a>(given: &'a str, name: &'a str) -> (&'a Path, &'a str) {
     let (own, path) = files::split_name(given);
     (Path::new(path), own.unwrap_or(name))

@@ -109,7 +109,7 @@ impl DrawingFlags {
         Ok(())
     }
 
-    /// Returns the usual settings, with those of the flags in their place.
+    /// Returns the usual settings, changed by the flags.
     fn drawing(&self, usual: &Drawing) -> Result<Drawing> {
         let usual = usual.clone();
         let function_lines =
@@ -129,7 +129,7 @@ impl DrawingFlags {
         Ok(drawing)
     }
 
-    /// Limits of the filter, as the flags set them.
+    /// Returns the limits of the filter, from the flags.
     fn limits(&self) -> FilterLimits {
         FilterLimits {
             files: self.min_files,
@@ -148,8 +148,8 @@ pub(super) fn run(args: &LabelSampleArgs) -> Result<()> {
     draw_instances(args, &settings).map(drop)
 }
 
-/// Instances to draw, as flags and settings describe them, and the flags that contradict the way of drawing of the paper whose
-/// profile is in force.
+/// Returns the request for instances that flags and settings describe, and the flags that contradict the sampling of the paper
+/// whose profile is in force.
 pub(super) fn request(
     args: &LabelSampleArgs,
     settings: &Settings,
@@ -200,7 +200,7 @@ pub(super) fn request(
     Ok((request, differences.into_iter().map(departure).collect()))
 }
 
-/// Draws instances with these settings. Returns the digest of all that they were drawn from.
+/// Draws instances with these settings. Returns the digest of everything that they were drawn from.
 pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Result<String> {
     let (request, departures) = request(args, settings)?;
     warn_of_some_departures(settings, &departures);
@@ -236,7 +236,7 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
     Ok(drawn.summary.drawn_from)
 }
 
-/// Prints what was left out, and why.
+/// Prints the numbers of repositories and files that were left out, and why.
 fn report(request: &InstanceRequest, summary: &CollectSummary, journal: Option<&Path>) {
     keep_gaps(summary.gaps.clone());
     output::problems(&summary.problems);
@@ -258,14 +258,14 @@ fn report(request: &InstanceRequest, summary: &CollectSummary, journal: Option<&
     tell_unparsed("label sample", language, DrawnCode::Functions, &summary.unparsed);
 }
 
-/// Removes the file that holds the instances drawn so far.
+/// Removes the file that keeps the instances drawn so far.
 pub(super) fn forget_journal(output: &Path) {
     if let Err(error) = remove_journal(output) {
         output::warning(format!("{error}; the file is no longer needed"));
     }
 }
 
-/// The flag of a limit.
+/// Returns the flag of a limit.
 fn limit(reason: Rejection) -> &'static str {
     match reason {
         Rejection::FewFiles => " (--min-files)",

@@ -18,7 +18,7 @@ use crate::commands::session::use_threads;
 use crate::output::{self, check_folder, check_output, check_rereadable, group, screen};
 use crate::settings::{Settings, StyleName, ValueList};
 
-/// The bundled styles that have a place for the decision.
+/// Returns the bundled styles that have a place for the decision.
 fn deciding_styles() -> ValueList {
     let decides = |name: &&str| {
         name.parse::<Style>().is_ok_and(|style| DecisionFrame::new(&style, None, None).is_ok())
@@ -103,7 +103,7 @@ pub(super) fn run(args: &LabelVerbalizeArgs) -> Result<()> {
     verbalize_labels(&labels, &sequences, &encoder, &args.output)
 }
 
-/// Verbalizes files of labels into a folder, and reports it.
+/// Verbalizes files of labels into a folder, and reports the result.
 pub(super) fn verbalize_labels(
     labels: &[&Path],
     settings: &VerbalizeSettings,
@@ -130,14 +130,14 @@ pub(super) fn verbalize_labels(
     Ok(())
 }
 
-/// Checks that the outputs do not overwrite the tokenizer or the style that is read.
+/// Checks that the outputs do not overwrite the tokenizer or style that is read.
 pub(super) fn check_inputs(folder: &Path, tokenizer: &Path, style: &StyleName) -> Result<()> {
     let read = [tokenizer, &tokenizer.join("tokenizer.json"), &style.path()];
     outputs(folder).iter().try_for_each(|written| check_output(Some(written), read))
 }
 
 impl SequenceFlags {
-    /// Layout of the sequences, with this limit of their tokens.
+    /// Returns the layout of sequences with this maximum number of tokens.
     pub(super) fn layout(&self, max_tokens: usize, seed: u64) -> SequenceLayout<'_> {
         SequenceLayout {
             eof: self.eof_token.as_deref(),

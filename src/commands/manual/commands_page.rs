@@ -1,10 +1,10 @@
-//! The page that lists every command with its flags.
+//! Page that lists every command with its flags.
 
 use std::collections::BTreeMap;
 
 use clap::{Arg, Command};
 
-/// A command and its name with those above it: `label sample`.
+/// Command with its full name: `label sample`.
 pub(crate) struct NamedCommand<'c> {
     pub(crate) name: String,
     pub(crate) command: &'c Command,
@@ -27,7 +27,7 @@ an environment variable: see [Every setting](every-setting.md). A command takes 
 called with the same ones; the lists below say which commands use them.
 ";
 
-/// The page, from the program's definition.
+/// Returns the page, from the program's definition.
 pub(super) fn page(program: &Command) -> String {
     let commands = name_commands("", program);
     let shared = SharedFlags::from_commands(&commands);
@@ -56,7 +56,7 @@ pub(super) fn page(program: &Command) -> String {
         for (heading, args) in groups(command, |arg| !shared.has(arg)) {
             let list: String = args.iter().map(|arg| item(arg)).collect();
             let title = if heading.is_empty() { "" } else { heading };
-            // The same flags, of another command before.
+            // An earlier command has the same flags.
             if let Some(other) = printed.get(&list).filter(|_| args.len() > 1) {
                 let link = anchor(&format!("repoformer {other}"));
                 page += &format!("\n**{title}**: the flags of [`{other}`](#{link}).\n");
@@ -72,7 +72,7 @@ pub(super) fn page(program: &Command) -> String {
     page + &shared.text(&commands)
 }
 
-/// The commands below one, those with commands of their own before these.
+/// Returns all subcommands of a command, each followed by its own subcommands.
 pub(crate) fn name_commands<'c>(above: &str, command: &'c Command) -> Vec<NamedCommand<'c>> {
     let below = command.get_subcommands().filter(|sub| !sub.is_hide_set());
     let of = |sub: &'c Command| {
@@ -84,7 +84,7 @@ pub(crate) fn name_commands<'c>(above: &str, command: &'c Command) -> Vec<NamedC
     below.flat_map(of).collect()
 }
 
-/// Visible flags that a filter lets pass, by their heading in its order; help and version stand above.
+/// Groups the visible flags that pass a filter by their headings; help and version are explained above.
 fn groups(command: &Command, is_in: impl Fn(&Arg) -> bool) -> Vec<(&str, Vec<&Arg>)> {
     let mut groups: Vec<(&str, Vec<&Arg>)> = Vec::new();
     let usual = ["help", "version"];
@@ -104,12 +104,12 @@ fn groups(command: &Command, is_in: impl Fn(&Arg) -> bool) -> Vec<(&str, Vec<&Ar
     groups
 }
 
-/// Flags that several commands take, with one help.
+/// Flags that several commands have with the same help.
 struct SharedFlags<'c> {
     groups: Vec<(&'c str, Vec<&'c Arg>)>,
 }
 
-/// Whether a command's flag is one of these; one of its own, without a heading, may read alike.
+/// True if a command's flag is one of these; a flag without a heading is the command's own, even if its text is the same.
 fn is_among(args: &[&Arg], arg: &Arg) -> bool {
     arg.get_help_heading().is_some() && args.iter().any(|known| item(known) == item(arg))
 }
@@ -122,7 +122,7 @@ impl<'c> SharedFlags<'c> {
         for arg in leaves.iter().flat_map(|named| named.command.get_arguments()) {
             *count.entry(item(arg)).or_default() += 1;
         }
-        // Flags that two commands share are explained with the first of them.
+        // Flags of only two commands are explained with the first.
         let is_shared = |arg: &Arg| arg.get_help_heading().is_some() && count[&item(arg)] > 2;
         let mut groups: Vec<(&str, Vec<&Arg>)> = Vec::new();
         for (heading, args) in
@@ -146,7 +146,7 @@ impl<'c> SharedFlags<'c> {
         self.groups.iter().any(|(_, args)| is_among(args, arg))
     }
 
-    /// Links to the groups that a command takes flags of.
+    /// Returns links to the groups from which a command has flags.
     fn links(&self, command: &Command) -> String {
         let groups = groups(command, |arg| self.has(arg));
         let links = |is_main: bool| {
@@ -190,7 +190,7 @@ impl<'c> SharedFlags<'c> {
     }
 }
 
-/// A flag as an item of a list.
+/// Returns a flag as an item of a list.
 pub(crate) fn item(arg: &Arg) -> String {
     let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -227,7 +227,7 @@ pub(crate) fn item(arg: &Arg) -> String {
     format!("- `{}`: {}{more}\n", spell(arg), escape(&help))
 }
 
-/// A flag with its value: `-o, --output <FILE>`.
+/// Returns a flag with its value: `-o, --output <FILE>`.
 fn spell(arg: &Arg) -> String {
     let names = arg.get_value_names().unwrap_or_default();
     let values: Vec<String> = names.iter().map(|name| format!("<{name}>")).collect();
@@ -246,7 +246,7 @@ fn spell(arg: &Arg) -> String {
     }
 }
 
-/// Signs that Markdown or HTML would read as theirs, where they stand outside of code.
+/// Escapes characters that have a meaning in Markdown or HTML, except in code.
 fn escape(text: &str) -> String {
     let parts = text.split('`').enumerate().map(|(number, part)| {
         if number % 2 == 1 { part.to_owned() } else { part.replace('<', "\\<").replace('*', "\\*") }
@@ -254,7 +254,7 @@ fn escape(text: &str) -> String {
     parts.collect::<Vec<_>>().join("`")
 }
 
-/// How a command is called: `repoformer inspect [OPTIONS] <FILE>`.
+/// Returns the usage of a command: `repoformer inspect [OPTIONS] <FILE>`.
 pub(super) fn usage(command: &Command) -> String {
     let usage = command.clone().render_usage().to_string();
     usage.trim_start_matches("Usage: ").trim().to_owned()
@@ -265,7 +265,7 @@ fn about(command: &Command) -> String {
     escape(&about)
 }
 
-/// The name by which a heading is linked to, as mdBook and GitHub make it.
+/// Returns the anchor of a heading, as mdBook and GitHub create it.
 fn anchor(heading: &str) -> String {
     let kept = heading.to_lowercase().replace(' ', "-");
     kept.chars().filter(|sign| sign.is_alphanumeric() || "-_".contains(*sign)).collect()

@@ -1,4 +1,4 @@
-//! `manual`: the commands and settings as manual pages, or as pages of the book.
+//! `manual`: writes the commands and settings as manual pages, or as pages of the book.
 
 mod commands_page;
 
@@ -33,7 +33,7 @@ enum ManualFormat {
     Markdown,
 }
 
-/// Date of this version, which a manual page must bear.
+/// Date of this version; manual pages require one.
 const DATE: &str = "2026-11-24";
 
 pub(crate) fn run(args: &ManualArgs, program: Command) -> Result<()> {
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &ManualArgs, program: Command) -> Result<()> {
     Ok(())
 }
 
-/// A command all of whose flags have their whole help where pages look for it.
+/// Copies the help of each flag to its long help, which the pages read.
 fn explicit(command: Command) -> Command {
     let command = command.mut_args(|arg| match (arg.get_long_help(), arg.get_help().cloned()) {
         (None, Some(help)) => arg.long_help(help),
@@ -68,7 +68,7 @@ fn explicit(command: Command) -> Command {
     command.mut_subcommands(explicit)
 }
 
-/// The page of each command, by file name.
+/// Returns the page of each command with its file name.
 fn manual_pages(command: &Command, statuses: &Items) -> Result<Vec<(String, Vec<u8>)>> {
     let mut pages = vec![manual_page(command, statuses)?];
     for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
@@ -79,7 +79,7 @@ fn manual_pages(command: &Command, statuses: &Items) -> Result<Vec<(String, Vec<
 
 fn manual_page(command: &Command, statuses: &Items) -> Result<(String, Vec<u8>)> {
     let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
-    // Dozens of flags would fill the synopsis.
+    // The synopsis would otherwise list dozens of flags.
     let short = command.clone().override_usage(usage(command)).mut_args(with_values);
     let man = Man::new(short).date(DATE).manual("repoformer");
     let mut page = Vec::new();
@@ -121,7 +121,7 @@ fn section(roff: &mut Roff, title: &str, items: &Items) {
     }
 }
 
-/// Paragraphs below the flags of a command's help.
+/// Returns the paragraphs below the flags of a command's help.
 fn paragraphs(command: &Command) -> Vec<String> {
     let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     text.split("\n\n").filter(|text| !text.is_empty()).map(Into::into).collect()
@@ -130,7 +130,7 @@ fn paragraphs(command: &Command) -> Vec<String> {
 /// Beginning of the paragraph that lists the exit statuses.
 const EXIT: &str = "Exit status: ";
 
-/// The exit statuses of every command, as the program's help lists them.
+/// Returns the exit statuses of every command, as the program's help lists them.
 fn exit_statuses(program: &Command) -> Items {
     let paragraphs = paragraphs(program);
     let listed = paragraphs.iter().find_map(|text| text.strip_prefix(EXIT)).unwrap_or_default();
@@ -138,7 +138,7 @@ fn exit_statuses(program: &Command) -> Items {
     items.map(|(status, text)| (status.to_owned(), text.to_owned())).collect()
 }
 
-/// The environment variables that a command reads: those of its settings, keys of its servers, and the terminal's.
+/// Returns the environment variables that a command reads: for its settings, the keys of its servers, and the terminal.
 fn variables(command: &Command) -> Items {
     let has = |id: &str| command.get_arguments().any(|arg| arg.get_id() == id);
     let flags = command.get_arguments().filter(|_| has(SHOW)).map(|arg| arg.get_id().as_str());
@@ -154,7 +154,7 @@ fn variables(command: &Command) -> Items {
     items
 }
 
-/// A flag whose help ends with its values; the crate would give each a paragraph.
+/// Appends the possible values of a flag to its help; `clap_mangen` would print a paragraph for each value.
 pub(crate) fn with_values(arg: Arg) -> Arg {
     let values = arg.get_possible_values();
     if values.is_empty() || arg.is_hide_possible_values_set() || !arg.get_action().takes_values() {

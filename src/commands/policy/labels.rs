@@ -55,7 +55,7 @@ pub(crate) enum RecordFormat {
 }
 
 impl RecordFormat {
-    /// The format that was given, else that by which the output is named, else lines of JSON.
+    /// Returns the given format, or else the format of the output's extension, or else JSON lines.
     fn choose(given: Option<Self>, output: &Path) -> Result<Self> {
         let of_tables = given.map(|given| match given {
             Self::Jsonl => ScoreFormat::Jsonl,
@@ -82,7 +82,7 @@ pub(crate) struct LabelFlags {
 }
 
 impl LabelFlags {
-    /// Reads the instances for some policies by a measure, or by that of the labels.
+    /// Reads the instances for some policies by a measure, or by the measure of the labels.
     fn read(
         &self,
         output: &Path,

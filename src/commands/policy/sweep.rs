@@ -110,7 +110,7 @@ pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
 }
 
 impl PolicySweepArgs {
-    /// Checks that no input is overwritten.
+    /// Checks that the output overwrites no input.
     fn check_output(&self, sources: &TimeSources, sets: &[LabelSet]) -> Result<()> {
         let labels = sets.iter().flat_map(|set| &set.files);
         let files = labels.chain(&self.train_labels).chain(&self.model).chain(&sources.base);
@@ -118,7 +118,7 @@ impl PolicySweepArgs {
         check_output(Some(&self.output), files.chain(times))
     }
 
-    /// Times of requests; a part of them without the others is refused.
+    /// Returns the times of requests; rejects incomplete times.
     fn time_sources(&self, settings: &Settings) -> Result<TimeSources> {
         if self.latency.is_empty() && self.base_latency.is_some() {
             return fail(

@@ -28,12 +28,12 @@ pub(crate) fn lsp(args: &LspArgs) -> Result<()> {
     let open = |folder: Option<&str>| open(&args.flags, args.flags.settings_in(folder, "lsp")?);
     match lsp::run(&mut io::stdin().lock(), io::stdout(), open)? {
         SessionEnd::Closed => Ok(()),
-        // As the protocol wants it.
+        // The protocol requires this status.
         SessionEnd::ExitBeforeShutdown => std::process::exit(1),
     }
 }
 
-/// A failure in the words of the program, with its flags.
+/// Explains a failure with the flags of the program.
 fn explain(error: ServeError) -> anyhow::Error {
     match error {
         ServeError::Store(error) => error.into(),

@@ -1,4 +1,4 @@
-//! The policy that decides for each request.
+//! Policy that decides for each request.
 
 use std::path::PathBuf;
 
@@ -13,9 +13,9 @@ use repoformer_study::settings::PolicyName;
 use crate::output::fail;
 use crate::settings::Settings;
 
-/// The policy of the settings, with its threshold and its trained model.
+/// Returns the policy of the settings, with its threshold and its trained model.
 pub(super) fn chosen_policy(settings: &Settings) -> Result<DecisionPolicy> {
-    // Those of a profile are for comparisons.
+    // The policies of a profile are meant for comparisons.
     let always = PolicyName { policy: Policy::Always, threshold: None };
     let chosen = match settings.policy.own().map_or(&[][..], Vec::as_slice) {
         [] => ThresholdPolicy::new(&always, false)?,
@@ -41,7 +41,7 @@ pub(super) fn chosen_policy(settings: &Settings) -> Result<DecisionPolicy> {
     Ok(DecisionPolicy { policy, threshold, name, model })
 }
 
-/// The trained model of a policy, from these files.
+/// Returns the trained model of a policy, from these files.
 fn trained_model(policy: Policy, files: &[PathBuf]) -> Result<Option<PolicyModel>> {
     match (policy.as_learned(), files) {
         (None, []) => Ok(None),
@@ -70,7 +70,7 @@ fn trained_model(policy: Policy, files: &[PathBuf]) -> Result<Option<PolicyModel
     }
 }
 
-/// Checks that a policy which looks at fragments learned from such as are found here.
+/// Checks that a policy that looks at fragments was trained on the same kind of fragments.
 pub(super) fn check_fragments(policy: &DecisionPolicy, experiment: &Experiment) -> Result<()> {
     let here = experiment.fragments_name();
     match policy.model.as_ref().and_then(|model| model.other_fragments(&here)) {

@@ -22,22 +22,22 @@ use crate::commands::session::begin;
 use crate::output::{self, Screen, announce, fail, format_count, note, screen};
 use crate::settings::Settings;
 
-/// Tokens of a completion where neither the editor nor the settings say.
+/// Number of tokens in a completion if neither the editor nor the settings choose one.
 const TOKENS: u64 = 128;
 
 impl ServiceFlags {
-    /// The settings, with a folder as the repository where none is set.
+    /// Returns the settings; `folder` is the repository if they name none.
     pub(super) fn settings_in(
         &self,
         folder: Option<&str>,
         command: &'static str,
     ) -> Result<Settings> {
-        // What git ignores is no part of what is edited: dependencies, what was built.
+        // Files that git ignores, such as dependencies and build outputs, are not edited.
         let mut settings = Settings::with_presets(&self.settings, screen(), |preset| {
             preset.walk.fix(Walk::Git, command)
         })?;
         if let Some(folder) = folder {
-            // A folder without the marks of a repository is one nevertheless, since the editor has opened it.
+            // A folder without the marks of a repository counts as one, since the editor opened it.
             let path = Path::new(folder);
             let parts = path.parent().zip(path.file_name());
             let parts = parts.filter(|_| Checkout::find(path).is_none());
@@ -72,7 +72,7 @@ pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service,
         );
     }
     let (model, endpoint) = model(&settings)?;
-    // The embedded model completes nothing here, so the server's model is another one.
+    // The embedded model cannot complete here, so this is the name of the server's model.
     let settings = settings.with(|values| values.model.replace(model.name.clone()));
     let policy = chosen_policy(&settings)?;
     let (experiment, _) = single(&of_language(settings)?)?;
@@ -86,7 +86,7 @@ pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service,
     let decider = Decider::new(policy, &experiment.prompts).map_err(explain)?;
     let messages = screen();
     let begun = Instant::now();
-    // Changes while the repository is opened are read afterwards.
+    // Changes made while the repository is opened are read afterwards.
     let watch = |experiment: &Experiment| match (&experiment.repositories[..], flags.no_watch) {
         ([name], false) => {
             let folder = experiment.repos_dir.join(name);
@@ -116,7 +116,7 @@ pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service,
     Ok((Service::new(live, decider, model, endpoint, session, learner, messages), watcher))
 }
 
-/// The settings with the language of most files, where none was chosen.
+/// Returns the settings with the language of most files, unless a language was chosen.
 fn of_language(settings: Settings) -> Result<Settings> {
     if settings.language.is_some() {
         return Ok(settings);
@@ -129,7 +129,7 @@ fn of_language(settings: Settings) -> Result<Settings> {
     Ok(settings.with(|values| values.language.fix_unset(Some(language), "serve")))
 }
 
-/// The model that completes, and its server.
+/// Returns the model that completes, and its server.
 fn model(settings: &Settings) -> Result<(Model, Endpoint)> {
     let Some(url) = settings.endpoint.as_deref() else {
         return fail(
@@ -171,7 +171,7 @@ fn model(settings: &Settings) -> Result<(Model, Endpoint)> {
     Ok((model, endpoint))
 }
 
-/// Says whether the server answers; it may come later.
+/// Reports whether the server answers; it may start later.
 fn greet(endpoint: &Endpoint, model: &Model) {
     match endpoint.greet() {
         Ok(models) => {

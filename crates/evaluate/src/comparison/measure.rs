@@ -17,7 +17,7 @@ pub struct ComparisonSettings {
     pub resampling: Resampling,
     /// Settings of the tests.
     pub flips: SignFlips,
-    /// Whether to compare within each repository too.
+    /// True to compare within each repository, too.
     pub by_repository: bool,
 }
 
@@ -49,7 +49,7 @@ pub struct MeasureComparison {
 pub(super) struct Column {
     measure: String,
     pub(super) values: Vec<Option<(f64, f64)>>,
-    /// Whether all values are 0 or 1, as for exact match.
+    /// True if all values are 0 or 1, as for exact match.
     binary: bool,
 }
 

@@ -83,7 +83,7 @@ struct JudgeInputs<'a> {
     judging: &'a JudgeSettings<'a>,
     /// Instances without their texts.
     tasks: TaskSet,
-    /// Whether instances of unknown kind are function bodies.
+    /// True if instances of unknown kind are function bodies.
     are_bodies: bool,
     metric: Metric,
     /// Pass rates of each row without and with retrieval, if they are the criterion.
@@ -96,7 +96,7 @@ struct JudgeInputs<'a> {
     signals: Vec<Signals>,
     /// Contexts of each row's prompt, if the instances lack them.
     shown: Option<FxHashMap<usize, ShownContexts>>,
-    /// Whether these contexts come from a new search, and not from the instances.
+    /// True if these contexts come from a new search, and not from the instances.
     asks_anew: bool,
 }
 

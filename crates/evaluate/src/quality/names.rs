@@ -10,9 +10,9 @@ pub(super) struct Names<'a>(FxHashMap<&'a str, Name>);
 
 #[derive(Debug, Clone, Copy)]
 struct Name {
-    /// Whether the file's own context lacks it.
+    /// True if the file's own context lacks the name.
     is_new: bool,
-    /// Whether an opening parenthesis follows it somewhere.
+    /// True if an opening parenthesis follows the name somewhere.
     is_called: bool,
 }
 

@@ -76,7 +76,7 @@ pub struct System {
     pub name: String,
     /// Settings, as names and values.
     pub settings: Vec<(String, String)>,
-    /// Whether it retrieves with the ground truth, which makes it an upper bound and not a competitor.
+    /// True if the system retrieves with the ground truth, which makes it an upper bound and not a competitor.
     pub is_oracle: bool,
     /// Mean of each measure, between 0 and 1.
     pub means: Vec<Estimate>,

@@ -27,7 +27,7 @@ const TOLERANCE: f64 = 1e-10;
 pub struct PermutationTest {
     /// Fraction of flips whose mean is at least as far from 0, two-sided.
     pub p: f64,
-    /// Whether all flips were counted, instead of a random sample.
+    /// True if all flips were counted, instead of a random sample.
     pub exact: bool,
     /// Number of tasks, or repositories, with a difference other than 0.
     pub units: usize,

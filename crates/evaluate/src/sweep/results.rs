@@ -43,7 +43,7 @@ pub struct SweepResults {
     pub sets: Vec<SetCurves>,
     /// Names of the retrievers, in the order of each point's latencies.
     pub retrievers: Vec<String>,
-    /// Whether a retriever's times lack the time for computing the queries' dense vectors.
+    /// True if a retriever's times lack the time for computing the queries' dense vectors.
     pub lacks_embedding: bool,
 }
 

@@ -20,7 +20,7 @@ use crate::policy_scores::{PolicyScores, TrainedPolicies, score};
 /// Policies to sweep and the settings of the sweep, independent of the labels.
 #[derive(Debug, Default)]
 pub struct Sweep {
-    /// Policies. If there are none, all are swept, except those whose signals an instance lacks.
+    /// Policies; if empty, all policies, except those whose signals an instance lacks.
     pub policies: Vec<Policy>,
     /// Measure of gains; by default, the measure of the labels.
     pub measure: Option<Measure>,
@@ -30,11 +30,11 @@ pub struct Sweep {
     pub trained: TrainedPolicies,
     /// Additional labels for policies that are trained here.
     pub training_labels: Vec<PathBuf>,
-    /// Whether policies that look at fragments see instances whose query contained the target.
+    /// True if policies that look at fragments see instances whose query contained the target.
     pub keeps_targets: bool,
     /// Seed of policy `random`.
     pub seed: u64,
-    /// Thresholds; if there are none, every fortieth of the instances has one.
+    /// Thresholds; if empty, one for every fortieth of the instances.
     pub thresholds: Vec<Threshold>,
     /// Times of requests.
     pub times: RetrieverTimes,

@@ -21,7 +21,7 @@ use super::stream::{Conversion, Emit, TargetFormat, each, other_kind};
 /// `sampling` has no stop texts, the stop texts of the prompt's style (`metadata.stop`) apply.
 ///
 /// # Errors
-/// The file cannot be read, or an error of `emit`.
+/// The file cannot be read, or `emit` returns an error.
 pub fn requests(path: &Path, sampling: &BatchSettings, emit: &mut Emit<'_>) -> Result<Conversion> {
     let mut seen = FxHashSet::default();
     each(path, emit, |at, object| {

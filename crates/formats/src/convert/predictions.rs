@@ -26,7 +26,7 @@ use super::stream::{Conversion, Emit, TargetFormat, each, other_kind};
 /// joined with its task as in [`repoformer_evaluate::predictions::read`].
 ///
 /// # Errors
-/// The file cannot be read, its records show that they belong to other tasks, or an error of `emit`.
+/// The file cannot be read, its records show that they belong to other tasks, or `emit` returns an error.
 pub fn predictions(
     path: &Path,
     to: RecordKind,

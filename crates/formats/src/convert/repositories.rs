@@ -112,7 +112,7 @@ fn files(
 /// repository, with every field that can be computed.
 ///
 /// # Errors
-/// An error of `emit`.
+/// `emit` returns an error.
 pub fn from_folders(
     repos_dir: &Path,
     names: &[String],
@@ -166,7 +166,7 @@ pub fn from_folders(
 /// are stored in the metadata of the raw file's files, and restored from there.
 ///
 /// # Errors
-/// The file cannot be read, or an error of `emit`.
+/// The file cannot be read, or `emit` returns an error.
 pub fn records(path: &Path, to: RecordKind, emit: &mut Emit<'_>) -> Result<Conversion> {
     let mut gathered: Vec<RawRepository> = Vec::new();
     let mut places: FxHashMap<String, usize> = FxHashMap::default();

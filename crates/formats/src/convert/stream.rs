@@ -68,7 +68,7 @@ pub struct Conversion {
     pub records: usize,
     /// Records that could not be converted, each with its line and reason.
     pub problems: Vec<Error>,
-    /// Warnings about dropped or missing things.
+    /// Warnings about dropped or missing fields.
     pub warnings: Vec<Message>,
     /// Notes on decisions.
     pub notes: Vec<Message>,
@@ -153,7 +153,7 @@ pub(super) fn dropped_field_warnings<N: fmt::Display>(
 /// Rewrites labels; unknown fields are kept.
 ///
 /// # Errors
-/// The file cannot be read, or an error of `emit`.
+/// The file cannot be read, or `emit` returns an error.
 pub fn labels(path: &Path, emit: &mut Emit<'_>) -> Result<Conversion> {
     each(path, emit, |at, object| match RecordKind::from_record(&object) {
         Some(RecordKind::Label) => {

@@ -18,7 +18,7 @@ use super::{deveval, repoexec};
 /// has another text, is an error.
 ///
 /// # Errors
-/// The file or the repositories cannot be read, or an error of `emit`.
+/// The file or the repositories cannot be read, or `emit` returns an error.
 pub fn tasks(
     path: &Path,
     to: Format,

@@ -251,7 +251,7 @@ fn commit_problems(path: &Path, skipped: &[SkippedCommit], room: &TreeBudget) ->
 #[derive(Default)]
 struct SkippedFiles {
     files: Vec<Error>,
-    /// Whether the task's own file is one of them. In this case, no other file was written.
+    /// True if the task's own file is one of these files. In this case, no other file was written.
     has_target: bool,
 }
 

@@ -1,10 +1,10 @@
 //! Overlap of training data with benchmarks: their repositories, and files that contain their targets.
 //!
 //! A repository is left out by its name. A file is left out if it contains twelve successive words of a target; StarCoder's and
-//! datatrove's filters leave out texts in the same way. Words are `\w+`: whole identifiers, case-sensitive. A target is
-//! therefore found whatever its indent, line breaks and punctuation are, and code that shares only its punctuation is not. A
-//! shorter target is found by the twelve words that end with its last word and begin in the left context, so that `return x`
-//! alone does not count as a leak.
+//! datatrove's filters leave out texts in the same way. Words are `\w+`: whole identifiers, case-sensitive. Neither indent, line
+//! breaks nor punctuation therefore hide a target, and code that shares only its punctuation is not a leak. A shorter target is
+//! found by the twelve words that end with its last word and begin in the left context, so that `return x` alone does not count as
+//! a leak.
 //!
 //! Twelve words with fewer than six different ones, such as rows of zeros, are not significant and are ignored. Unlike
 //! datatrove's filter, this one does not combine left context and longer targets in n-grams: the files found in this way share

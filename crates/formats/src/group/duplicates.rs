@@ -61,7 +61,7 @@ impl Facts {
     }
 }
 
-/// Dropped repository or file, and what it repeats.
+/// Dropped repository or file, and its original or task.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Duplicate {
     pub(super) repo_name: String,

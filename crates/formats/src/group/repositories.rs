@@ -39,7 +39,7 @@ impl GroupedRepository {
 /// Repositories of a shard in the order of their names.
 pub(super) struct RepositoryStream {
     rows: Merge,
-    /// Whether the next row has already been read.
+    /// True if the next row has already been read.
     is_ahead: bool,
     most: u64,
     /// Folders of finished repositories.

@@ -60,7 +60,7 @@ pub struct Grouping {
 pub struct GroupSummary {
     /// Record; `None` if no file could be used, so that nothing was written.
     pub record: Option<GroupRecord>,
-    /// Whether an earlier run had already done it.
+    /// True if an earlier run had already completed the grouping.
     pub is_known: bool,
     /// Number of input files that an earlier run had read.
     pub resumed: usize,

@@ -37,7 +37,7 @@ pub(super) fn compare_inputs(found: &mut [HeadedFile]) {
     }
 }
 
-/// Condition of an artifact with a missing input, if a file cannot be read: it may be that input.
+/// Returns the condition of an artifact with a missing input, if a file cannot be read: that file may be the input.
 fn unreadable(found: &[HeadedFile]) -> Option<Condition> {
     let (file, _) =
         found.iter().find(|(file, _)| matches!(file.condition, Condition::Unreadable(_)))?;
@@ -45,7 +45,7 @@ fn unreadable(found: &[HeadedFile]) -> Option<Condition> {
     Some(Condition::Unknown(format!("its possible input {path} cannot be read")))
 }
 
-/// Index of each artifact by its checksum.
+/// Returns the index of each artifact by its checksum.
 fn checksums(found: &[HeadedFile]) -> FxHashMap<String, usize> {
     let of = |(index, (_, header)): (usize, &HeadedFile)| {
         Some((header.as_ref()?.checksum.clone(), index))
@@ -53,7 +53,7 @@ fn checksums(found: &[HeadedFile]) -> FxHashMap<String, usize> {
     found.iter().enumerate().filter_map(of).collect()
 }
 
-/// Inputs of an artifact that are artifacts.
+/// Returns the inputs of an artifact that are themselves artifacts.
 fn inputs(header: &Header) -> impl Iterator<Item = (&str, &str)> {
     let is_artifact = |name: &str| {
         ARTIFACTS.contains(&name) || name == "predictions" && header.identity.kind == "scores"
@@ -94,7 +94,7 @@ pub(super) fn spread(found: &mut [HeadedFile]) {
     }
 }
 
-/// Compares prompts with their retrievals, of which they keep one digest: see `prompt::Sources::digest`.
+/// Compares prompts with their retrieval results, of which they record one digest: see `prompt_sources::Sources::digest`.
 pub(super) fn compare_prompts(found: &mut [HeadedFile], sources: &CacheSources) {
     let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     let mut contexts: FxHashMap<(String, String), usize> = FxHashMap::default();
@@ -172,14 +172,14 @@ pub(super) fn compare_prompts(found: &mut [HeadedFile], sources: &CacheSources) 
     }
 }
 
-/// Parameters that differ within one retrieval.
+/// Parameters that differ between the artifacts of one retrieval.
 const OF_ONE: [&str; 3] = ["repository", "fragments-file", "queries-file"];
 
 fn retrieves(header: &Header) -> bool {
     !matches!(header.identity.parameters.get("mode").map(String::as_str), Some("none" | "given"))
 }
 
-/// Whether prompts show neither fragments nor the repositories' facts about the holes.
+/// True if prompts show neither fragments nor holes found in fragments.
 fn has_none(header: &Header) -> bool {
     let style = header.identity.parameters.get("prompt-style");
     !retrieves(header) && style.is_none_or(|style| style != "repocoder")
@@ -215,7 +215,7 @@ fn compare_contexts(
     (!contexts.iter().all(is_current)).then(|| Condition::Stale(reason.into()))
 }
 
-/// Whether prompts can come from a group of artifacts: retrieval of their mode, or fragments if they show none.
+/// True if prompts can come from a group of artifacts: retrieval in their mode, or fragments if the prompts do not retrieve.
 fn is_source(found: &[HeadedFile], file: &CacheFile, prompts: &Header, group: &[usize]) -> bool {
     let Some((first, Some(header))) = group.first().map(|index| &found[*index]) else {
         return false;
@@ -234,7 +234,7 @@ fn is_source(found: &[HeadedFile], file: &CacheFile, prompts: &Header, group: &[
         && header.identity.parameters.iter().all(is_same)
 }
 
-/// Repository of an artifact.
+/// Returns the repository of an artifact.
 fn repository(found: &[HeadedFile], index: usize) -> String {
     let parameters = found[index].1.as_ref().map(|header| &header.identity.parameters);
     parameters.and_then(|of| of.get("repository")).cloned().unwrap_or_default()

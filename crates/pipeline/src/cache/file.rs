@@ -8,40 +8,40 @@ use repoformer_core::task::TaskSet;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files::{self, File};
 
-/// Folders of a cache, and names of what they hold; `dense` lies below `vector`.
+/// Names of the stages, which are the folders of a cache; `dense` is the folder `vector/dense`.
 pub const STAGES: [&str; 13] = [
     "window", "vector", "dense", "retrieval", "prompts", "predictions", "scores", "latency",
     "probabilities", "journal", "exec", "report", "demo",
 ];
 
-/// Stages whose files took a server's answers, or hours of tests.
+/// Stages whose files cost server requests or hours of tests.
 const PAID: [&str; 4] = ["dense", "probabilities", "journal", "exec"];
 
-/// How a file compares with what is there now.
+/// Condition of a cached file compared with the current sources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// Made from what is there now, as far as that is known.
+    /// Built from the current sources, as far as they are known.
     Current,
-    /// Made from something else, or by another version of the program.
+    /// Built from other inputs, or by another version of the program.
     Stale(String),
-    /// Not as it was written.
+    /// Changed since it was written.
     Damaged(String),
     /// Its inputs cannot be compared.
     Unknown(String),
-    /// It cannot be read, so nobody knows what it is.
+    /// Its content cannot be read, so its kind is not known.
     Unreadable(String),
-    /// It has no header, and is kept whatever changes: answers, times, results of tests, pages.
+    /// A file without a header, kept whatever changes: answers, times, test results, pages.
     Kept,
     /// A temporary file that a program is writing.
     InUse,
-    /// Left behind by a program that was killed.
+    /// A temporary file left behind by a program that was killed.
     Temporary,
-    /// Not this program's.
+    /// A file that this program did not write.
     Foreign,
 }
 
 impl Condition {
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Current => "current",
@@ -56,7 +56,7 @@ impl Condition {
         }
     }
 
-    /// Why it is not current, where that is known.
+    /// Returns why the file is not current, if the reason is known.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Stale(reason) | Self::Damaged(reason) => Some(reason),
@@ -66,59 +66,59 @@ impl Condition {
     }
 }
 
-/// A file of a cache, with those that belong to it.
+/// A file of a cache, with its companion files.
 #[derive(Debug, Clone)]
 pub struct CacheFile {
-    /// Its path.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Files beside it that go with it: its header, the time of its search.
+    /// Companion files in the same folder: its header, the time of its search.
     pub beside: Vec<PathBuf>,
-    /// Folder of the cache that it lies in, one of [`STAGES`]; none for foreign files elsewhere.
+    /// Stage whose folder contains the file, one of [`STAGES`]; `None` for other folders.
     pub stage: Option<&'static str>,
-    /// Its benchmark; `repos` for what belongs to repositories.
+    /// Benchmark; `repos` for the artifacts of repositories.
     pub benchmark: Option<String>,
-    /// Its mode.
+    /// Mode.
     pub mode: Option<String>,
     /// Kind of file, in words.
     pub kind: String,
-    /// Length of all its files.
+    /// Size of the file and its companions.
     pub bytes: u64,
     /// Time of the last change.
     pub modified: Option<SystemTime>,
-    /// How it compares with what is there now.
+    /// Condition compared with the current sources.
     pub condition: Condition,
-    /// Parameters that it was made with.
+    /// Parameters in the header.
     pub parameters: BTreeMap<String, String>,
 }
 
-/// Sources that artifacts are compared with, besides each other.
+/// Sources outside the cache that artifacts are compared with.
 #[derive(Debug, Default)]
 pub struct CacheSources {
-    /// The folder of repositories.
+    /// Folder of the repositories.
     pub repos_dir: Option<PathBuf>,
-    /// Each benchmark's tasks.
+    /// Tasks of each benchmark.
     pub tasks: BTreeMap<String, TaskSet>,
-    /// Files of the demonstration, which the program writes below `demo`.
+    /// Files of the demonstration, which the program writes to `demo`.
     pub demo: Vec<(PathBuf, &'static str)>,
 }
 
 impl CacheFile {
-    /// Whether its content cannot be made again without a server or hours of tests.
+    /// True if the content cannot be made again without a server or hours of tests.
     pub fn is_paid(&self) -> bool {
         self.stage.is_some_and(|stage| PAID.contains(&stage))
     }
 
-    /// The problem of a file that cannot be read.
+    /// Returns the error for a file that cannot be read.
     pub fn unreadable(&self) -> Option<Error> {
         let Condition::Unreadable(reason) = &self.condition else { return None };
         let hint = "check the disk and the file's permissions; the file is not changed";
         Some(Error::artifact(&self.path, reason, hint))
     }
 
-    /// Removes it, and folders that are empty then.
+    /// Removes the file, and folders that become empty.
     ///
     /// # Errors
-    /// It is not this program's own, another program is writing to it, or it cannot be removed.
+    /// This program did not write the file, another program is writing to it, or it cannot be removed.
     pub fn remove(&self, cache: &Path) -> Result<()> {
         let refused = |reason: &str| {
             Err(Error::artifact(&self.path, reason, "leave it, or remove it by hand"))
@@ -144,7 +144,6 @@ impl CacheFile {
             files::remove_file(path).map_err(|e| Error::writing(path, "remove this file", e))?;
         }
         for folder in self.path.ancestors().skip(1).take_while(|folder| *folder != cache) {
-            // A folder with anything in it stays.
             if files::remove_dir(folder).is_err() {
                 break;
             }
@@ -153,5 +152,5 @@ impl CacheFile {
     }
 }
 
-/// Name of the lock of a folder of copies of repositories.
+/// Name of the lock file in a folder with copies of repositories.
 pub(super) const LOCK: &str = ".lock";

@@ -1,7 +1,7 @@
-//! Files of a cache folder: what each is, whether it is current as far as its header tells, and how it is removed.
+//! Files of a cache folder: their kinds, whether they are current as far as their headers show, and their removal.
 //!
-//! A file is this program's own where it lies in a folder of a stage and has what that stage writes: a header, or lines that
-//! begin like the stage's. All others are foreign, and never removed.
+//! This program owns a file if it is in the folder of a stage and has the content that the stage writes: a header, or first lines
+//! as the stage writes them. All other files are foreign, and never removed.
 
 mod compare;
 mod file;

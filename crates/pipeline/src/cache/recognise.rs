@@ -21,7 +21,7 @@ use walkdir::{DirEntry, WalkDir};
 use super::super::layout::COPIES;
 use super::file::{CacheFile, CacheSources, Condition, LOCK, STAGES};
 
-/// Whether a file goes with another that is there.
+/// True if a file is the companion of an existing file.
 pub(super) fn is_beside(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let of = |end: &str, suffixes: &[&str]| {
@@ -34,7 +34,7 @@ pub(super) fn is_beside(path: &Path) -> bool {
     of(".header.json", &[".jsonl", ".json"]) || of(".time.json", &[".bin"])
 }
 
-/// The parts of a path within the cache.
+/// Returns the components of a path within the cache.
 fn parts(path: &Path, cache: &Path) -> Vec<String> {
     let within = path.strip_prefix(cache).unwrap_or(path);
     within.iter().map(|part| part.to_string_lossy().into_owned()).collect()
@@ -49,7 +49,7 @@ fn stage_of(parts: &[String]) -> Option<&'static str> {
     }
 }
 
-/// Whether a folder holds copies of repositories for test runs.
+/// True if a folder holds copies of repositories for test runs.
 pub(super) fn is_copies(entry: &DirEntry, cache: &Path) -> bool {
     let parts = parts(entry.path(), cache);
     let is_name = |name: &str| name == COPIES || name.starts_with(&format!("{COPIES}.shard-"));
@@ -69,7 +69,7 @@ pub(super) fn copies(entry: &DirEntry, cache: &Path) -> CacheFile {
     }
 }
 
-/// A file of which only the place is known yet.
+/// Returns a file of which only the path is known yet.
 fn plain(entry: &DirEntry, cache: &Path) -> CacheFile {
     let parts = parts(entry.path(), cache);
     let stage = stage_of(&parts);
@@ -94,7 +94,7 @@ fn plain(entry: &DirEntry, cache: &Path) -> CacheFile {
     }
 }
 
-/// The mode that a name begins with, behind the policy that chose or the word of a decision: `rg-rg-2-…`.
+/// Returns the mode in a file name, which may follow a policy or the word `decision`: `rg-rg-2-…`.
 fn mode_of(name: &str) -> Option<String> {
     let name = name.trim_start_matches('.');
     let starts = std::iter::once(0).chain(name.match_indices('-').map(|(at, _)| at + 1));
@@ -147,7 +147,7 @@ pub(super) fn read_file(
         Some(Ok(header)) => header,
         Some(Err(Error::Artifact { reason, .. })) => {
             file.kind = "artifact".into();
-            // Another format is no damage.
+            // A file in another format is not damaged.
             let is_other = reason.starts_with("written by");
             let condition = if is_other { Condition::Stale } else { Condition::Damaged };
             file.condition = condition(reason.trim_start_matches("damaged: ").to_owned());
@@ -184,7 +184,7 @@ fn ends(path: &Path, end: &str) -> bool {
     path.extension().is_some_and(|found| found == end)
 }
 
-/// Recognises what stages write without a header.
+/// Recognises files that stages write without a header.
 fn without_header(
     file: &mut CacheFile,
     stage: &str,
@@ -195,7 +195,7 @@ fn without_header(
     let begin = beginning(&file.path)?;
     let begins = |text: &str| begin.starts_with(text);
     let has = |texts: &[&str]| texts.iter().all(|text| begin.contains(text));
-    // A program that is killed may leave what it appends to without a line.
+    // A program that was killed may leave a file empty to which it appends lines.
     let is_empty = file.bytes == 0;
     let starts = |text: &str| begins(text) || is_empty;
     let is_own_manifest = || begins("{") && has(&["\"tool\": \"repoformer\""]);
@@ -254,7 +254,7 @@ fn without_header(
     Ok(())
 }
 
-/// Whether a file has the name of a policy's choice between predictions that are there.
+/// True if a file is named as a policy's choice between existing predictions.
 fn is_choice(path: &Path, name: &str) -> bool {
     let is_made = |(at, _): (usize, &str)| {
         let (policy, base) = (&name[..at], path.with_file_name(&name[at + 1..]));
@@ -264,7 +264,7 @@ fn is_choice(path: &Path, name: &str) -> bool {
     name.match_indices('-').any(is_made)
 }
 
-/// The first bytes of a file: enough for what tells its kind.
+/// Reads the first bytes of a file, which show its kind.
 fn beginning(path: &Path) -> io::Result<String> {
     let mut begin = Vec::new();
     File::open_regular(path)?.take(4096).read_to_end(&mut begin)?;
@@ -278,7 +278,7 @@ fn is_demo(path: &Path, cache: &Path, sources: &CacheSources) -> io::Result<bool
     own.map_or(Ok(false), is_same)
 }
 
-/// Compares the inputs that lie outside the cache, where they are known.
+/// Compares the inputs outside the cache, if they are known.
 fn of_sources(header: &Header, file: &CacheFile, sources: &CacheSources) -> Condition {
     let input = |name: &str| header.identity.inputs.get(name);
     let changed = |name: &str| Condition::Stale(format!("{name} changed"));
@@ -300,7 +300,7 @@ fn of_sources(header: &Header, file: &CacheFile, sources: &CacheSources) -> Cond
         let Some(tasks) = tasks else {
             return Condition::Unknown("the task file of its benchmark is not known".into());
         };
-        // Of one repository: all of its tasks, or where their holes are.
+        // An artifact of one repository depends on all of its tasks, or only on their holes.
         let known = match header.identity.parameters.get("repository") {
             None => vec![tasks.digest()],
             Some(name) => vec![tasks.digest_of(name), tasks.hole_digest(name)],
@@ -312,7 +312,8 @@ fn of_sources(header: &Header, file: &CacheFile, sources: &CacheSources) -> Cond
     Condition::Current
 }
 
-/// Digest of the repository that fragments were cut from, as it is now, or why it is not known; `None` if it is not there.
+/// Returns the current digest of the repository that fragments were cut from, or why it is not known; `None` if the repository is
+/// missing.
 fn repository(header: &Header, sources: &CacheSources) -> Option<Result<String, String>> {
     let parameter = |name: &str| header.identity.parameters.get(name);
     let language: Language = parameter("language")?.parse().ok()?;
@@ -323,7 +324,7 @@ fn repository(header: &Header, sources: &CacheSources) -> Option<Result<String, 
     };
     let (repos_dir, name) = (sources.repos_dir.as_ref()?, parameter("repository")?);
     let reading = Repository::read_with(repos_dir, name, language, walk).ok()?;
-    // What is left out each time was left out when they were cut, too.
+    // Files that are always skipped were skipped when the fragments were cut, too.
     let failed = reading.skipped.iter().map(ToString::to_string);
     if let Some(reason) = { failed }.find(|reason| reason.contains("cannot be read")) {
         return Some(Err(reason));

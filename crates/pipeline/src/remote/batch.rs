@@ -1,4 +1,5 @@
-//! Batches: requests that have no answer yet → a file for a batch endpoint; its answers, in any order → the journal.
+//! Batches: writes requests without an answer to a file for a batch endpoint, and reads the answers, in any order, into the
+//! journal.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -20,53 +21,53 @@ use super::super::likelihood::find_target;
 use super::TokenQuestion;
 use super::record::{OpenRecord, PromptText};
 
-/// Digits of a request's key in its `custom_id`, by which its answer is known: it is that of this prompt and these settings.
+/// Number of digits of a request's key in its `custom_id`; they show that an answer belongs to this prompt and these settings.
 const DIGITS: usize = 16;
 
-/// Requests that were written for a batch endpoint.
+/// Summary of the requests that were written for a batch endpoint.
 #[derive(Debug, Default)]
 pub struct BatchSummary {
-    /// How many there are.
+    /// Number of requests.
     pub requests: usize,
-    /// How many prompts need none: they are answered, or the same as another.
+    /// Number of prompts that need no request: they have an answer, or repeat another prompt.
     pub others: usize,
-    /// The records that could not be used.
+    /// Records that could not be used.
     pub problems: Vec<Error>,
 }
 
-/// Predictions from a batch's answers.
+/// Summary of the answers that were read from a batch endpoint.
 #[derive(Debug, Default)]
 pub struct BatchRead {
-    /// Answers taken.
+    /// Number of answers.
     pub answers: usize,
-    /// Requests that the endpoint did not fulfil.
+    /// Number of requests that failed.
     pub failed: usize,
-    /// The records that could not be used, or that belong to no request.
+    /// Records that could not be used, or that belong to no request.
     pub problems: Vec<Error>,
 }
 
-/// Question of a batch about each prompt.
+/// Question that a batch asks about each prompt.
 #[derive(Debug, Clone, Copy)]
 pub enum BatchOf<'a> {
-    /// How it goes on.
+    /// The prompt's completion.
     Completions,
-    /// How likely a token comes next, by vLLM's `prompt_logprobs`.
+    /// Probability of a token after the prompt, by vLLM's `prompt_logprobs`.
     Token(&'a TokenQuestion),
-    /// How likely its target comes next, by `echo` of the completions API.
+    /// Probability of the target after the prompt, by `echo` of the completions API.
     Likelihoods,
 }
 
-/// A [`BatchOf`], with the token's number.
+/// A [`BatchOf`] with the token's id.
 enum Sort<'a> {
     Completions,
     Token(&'a TokenQuestion, NextToken),
     Likelihoods,
 }
 
-/// A request that a batch has, or had.
+/// A request of a batch.
 struct BatchRequest {
     key: String,
-    /// Where the target stands in the prompt that ends with it.
+    /// Bytes of the target in the prompt, which ends with the target.
     target: Range<usize>,
 }
 
@@ -93,7 +94,7 @@ impl<'a> BatchQuestion<'a> {
         Ok(Self { server, model, sort })
     }
 
-    /// Target of a record, where it is asked about.
+    /// Returns the target of a record; empty unless the question is about it.
     fn target<'r>(&self, record: &'r OpenRecord, path: &Path) -> Result<&'r str> {
         match self.sort {
             Sort::Likelihoods => {
@@ -103,7 +104,7 @@ impl<'a> BatchQuestion<'a> {
         }
     }
 
-    /// Key of the request for a record.
+    /// Returns the key of the request for a record.
     fn key(&self, record: &OpenRecord, target: &str) -> String {
         match &self.sort {
             Sort::Token(question, token) => {
@@ -114,16 +115,16 @@ impl<'a> BatchQuestion<'a> {
         }
     }
 
-    /// Key of the answer that a record has, or of the request for it.
+    /// Returns the key of the answer that a record has, or of the request for it.
     fn key_in(&self, record: &OpenRecord, target: &str, journal: &Journal) -> String {
         match self.sort {
-            // An answer that a server streamed, and that ends after the target's lines, is one as well.
+            // A streamed answer that ends after the target's lines counts, too.
             Sort::Completions => self.server.key(record, Some(journal)),
             _ => self.key(record, target),
         }
     }
 
-    /// The request for a record, a line.
+    /// Returns the line with the request for a record.
     fn request(&self, record: &OpenRecord, target: &str, mode: Option<Mode>) -> Vec<u8> {
         let number = |name: &str| record.number(name).map(|number| number as usize);
         let name =
@@ -146,7 +147,7 @@ impl<'a> BatchQuestion<'a> {
         line
     }
 
-    /// The samples of an answer.
+    /// Returns the samples of an answer.
     fn samples(&self, body: &Value, asked: &BatchRequest) -> Result<Vec<Sample>, String> {
         match &self.sort {
             Sort::Token(_, token) => {
@@ -180,11 +181,11 @@ impl<'a> BatchQuestion<'a> {
     }
 }
 
-/// Writes the requests of those prompts that have no answer yet, in the form of OpenAI's batch files, one a line; vLLM's
-/// runner takes those of its chat API alone.
+/// Writes the requests for prompts without an answer, one per line, in the format of OpenAI's batch files. vLLM's runner accepts
+/// only requests to the chat API in this format.
 ///
 /// # Errors
-/// The prompts or the journal cannot be read, the token has no number, or an error of `emit`.
+/// The prompts or the journal cannot be read, the token's id is not known, or `emit` returns an error.
 pub fn write_batch(
     prompts: &[PromptText],
     completion: &Completion,
@@ -224,10 +225,10 @@ pub fn write_batch(
     Ok(written)
 }
 
-/// Takes the answers of a batch endpoint, and what it says of requests that failed, into the journal.
+/// Reads the answers of a batch endpoint, and its reports of failed requests, into the journal.
 ///
 /// # Errors
-/// A file cannot be read, the token has no number, or the journal cannot be written.
+/// A file cannot be read, the token's id is not known, or the journal cannot be written.
 pub fn read_batch(
     files: &[PathBuf],
     prompts: &[PromptText],
@@ -239,7 +240,7 @@ pub fn read_batch(
     let mut keys = FxHashMap::default();
     for prompts in prompts {
         question.server.for_each_record(prompts, completion, &mut |record| {
-            // Why others cannot be asked for is told when predictions are made.
+            // Records that cannot be requested are reported when predictions are made.
             if let Ok(record) = record
                 && let Ok(target) = question.target(&record, prompts.path())
             {
@@ -287,7 +288,7 @@ fn digits(key: &str) -> &str {
     &key[..DIGITS]
 }
 
-/// The request that a record of answers belongs to.
+/// Returns the journal entry for a line of a batch endpoint's answers.
 fn entry(
     path: &Path,
     line: usize,

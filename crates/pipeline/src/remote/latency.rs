@@ -1,4 +1,4 @@
-//! How long each task took: a measurement, and so in a file of its own beside the artifacts.
+//! Time that each task took: a measurement, and so in a file of its own next to the artifacts.
 
 use std::path::{Path, PathBuf};
 
@@ -18,23 +18,23 @@ use super::super::stage::remove;
 /// Times of one task's prompt, in milliseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// The task's id.
+    /// Id of the task.
     pub task_id: String,
-    /// Its row in the task file, where the prompt says.
+    /// Row of the task in the task file, if the prompt names it.
     pub row: Option<u64>,
-    /// Which of the task's prompts.
+    /// Number of the prompt among the task's prompts.
     #[serde(default)]
     pub sample: u64,
-    /// From the query's text to what was found for it, alone on one thread, in an index that is there; `None` where the
-    /// mode does not retrieve or nobody measured.
+    /// Time from the query's text to the results, measured alone on one thread in an existing index; `None` if the mode does not
+    /// retrieve or the time was not measured.
     pub retrieval_ms: Option<f64>,
-    /// Whether `retrieval_ms` lacks the time for the query's dense vector, which a file gave.
+    /// True if `retrieval_ms` does not include the time for the query's dense vector, which came from a file.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_embedding: bool,
-    /// From the request to the last of its samples, waiting among others included; of the embedded model what one thread took,
-    /// others beside it.
+    /// Time from the request to its last sample, including the wait for other requests. For the embedded model, the time on one
+    /// thread while other threads work, too.
     pub generation_ms: Option<f64>,
-    /// From the request for the probability of the token that asks for retrieval to the answer.
+    /// Time from the request for the probability of the token that asks for retrieval to the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision_ms: Option<f64>,
     /// Number of requests that the server had at once; `None` if not known.
@@ -43,10 +43,10 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// Returns the times of a prompt's record, not measured yet, of whose text no more is read.
+    /// Returns the unmeasured times of a prompt's record, parsing no more of the record than the fields that name its task.
     ///
     /// # Errors
-    /// The fields that name its task are of other types.
+    /// The fields that name the task are of other types.
     pub(crate) fn of_prompt(path: &Path, line: usize, record: &[u8]) -> Result<Self> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
@@ -67,15 +67,15 @@ impl Latency {
                 metadata.row.map(u64::from),
                 metadata.sample.into(),
             )),
-            // It may hold NaN, or null, or an id that is a number.
+            // The record may contain NaN, null, or a numeric id.
             Err(_) => Self::of_record(path, line, &jsonl::parse(path, line, record)?),
         }
     }
 
-    /// Returns the times of a prompt's record, not measured yet.
+    /// Returns the unmeasured times of a prompt's record.
     ///
     /// # Errors
-    /// The fields that name its task are of other types.
+    /// The fields that name the task are of other types.
     pub(crate) fn of_record(path: &Path, line: usize, record: &Object) -> Result<Self> {
         let (top, empty) = (Fields::new(path, line, "", record), Object::new());
         let metadata = if top.has("metadata") { top.object("metadata")? } else { &empty };
@@ -101,7 +101,7 @@ impl Latency {
         }
     }
 
-    /// Time of its retrieval; `None` where it was not measured, or made elsewhere (mode given).
+    /// Returns the time of the retrieval; `None` if it was not measured, or if the context came with the task (mode `given`).
     pub fn retrieval(&self, mode: Mode) -> Option<f64> {
         match mode {
             Mode::Without => Some(0.0),
@@ -111,8 +111,8 @@ impl Latency {
     }
 }
 
-/// The latencies of a mode's predictions by a model: what [`complete`](super::super::complete) kept, with the retrieval of
-/// each task, which is measured here unless it was before. Empty where the model's were never measured.
+/// Returns the latencies of a model's predictions in a mode, as [`complete`](super::super::complete) recorded them. Retrieval times
+/// that are missing are measured here. Empty if the completions were never measured.
 ///
 /// # Errors
 /// The mode's retrieval artifacts are missing, or the file cannot be written.
@@ -134,7 +134,7 @@ pub fn latencies(experiment: &Experiment, mode: Mode, model: &str) -> Result<Vec
     Ok(known)
 }
 
-/// Keeps what predictions took that were just made, or forgets what others took, where nobody waited for these.
+/// Records the times of new predictions. If none was measured, removes the times of earlier predictions.
 pub(crate) fn keep(path: &Path, latencies: &[Latency]) -> Result<()> {
     if latencies.iter().any(|latency| latency.generation_ms.is_some()) {
         return write(path, latencies);
@@ -142,7 +142,7 @@ pub(crate) fn keep(path: &Path, latencies: &[Latency]) -> Result<()> {
     remove(&[path])
 }
 
-/// Merges the times that shards kept of so many predictions, in the order of the tasks; none where some were not measured.
+/// Merges the times that shards recorded, in the order of the tasks; there must be one for each of `predictions`, or none is kept.
 ///
 /// # Errors
 /// A file of times is damaged, or the merged one cannot be written.
@@ -160,7 +160,7 @@ pub(crate) fn merge(
     keep(path, &latencies)
 }
 
-/// Keeps what decisions took that were just asked for.
+/// Records the times of decisions that were just requested.
 pub(super) fn keep_decisions(
     experiment: &Experiment,
     mode: Mode,
@@ -171,7 +171,7 @@ pub(super) fn keep_decisions(
     write(&experiment.paths().decision_latency(mode, model), &decided.collect::<Vec<_>>())
 }
 
-/// Times of a model's decisions without retrieval; empty where nobody measured.
+/// Returns the times of a model's decisions without retrieval; empty if they were not measured.
 ///
 /// # Errors
 /// The file of times is damaged.
@@ -188,7 +188,7 @@ fn write(path: &Path, latencies: &[Latency]) -> Result<()> {
     write_file(path, &text)
 }
 
-/// Reads the times kept; none where there is no file.
+/// Reads the recorded times; empty if the file does not exist.
 fn read(path: &Path) -> Result<Vec<Latency>> {
     let text = files::read_regular_if_there(path)
         .map_err(|e| Error::reading(path, "read these times", e))?;
@@ -208,7 +208,7 @@ fn read(path: &Path) -> Result<Vec<Latency>> {
     jsonl::records(&text).map(record).collect()
 }
 
-/// Whether times are damaged, so that they and what they are of are made again.
+/// Returns damage to a file of times as a flaw, so that the times and their artifact are made again.
 pub(crate) fn find_damage(times: &Path) -> Option<Flaw> {
     match read(times) {
         Err(Error::Artifact { path, reason, .. }) => Some(Flaw::Beside { path, reason }),

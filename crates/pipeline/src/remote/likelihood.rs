@@ -12,7 +12,7 @@ use super::Question;
 use super::latency::Latency;
 use super::record::{OpenRecord, PromptText};
 
-/// Writes the probability of the target behind every prompt.
+/// Writes the probability of the target after every prompt.
 ///
 /// # Errors
 /// The journal cannot be written, or the server returns no such probability.
@@ -32,7 +32,7 @@ pub(crate) fn likelihoods(
     )
 }
 
-/// Asks for a target's probability.
+/// Question about a target's probability.
 struct LikelihoodRequests<'a> {
     model: &'a str,
     prober: Option<TextProber<'a>>,

@@ -1,4 +1,4 @@
-//! `complete` by a model on a server: the prompts' records → requests → records with its answers.
+//! `complete` by a model on a server: turns the prompts' records into requests, and adds the answers to the records.
 
 mod batch;
 mod latency;
@@ -37,7 +37,7 @@ use super::experiment::Experiment;
 
 /// Known answers to prompts.
 struct KnownAnswers {
-    /// Number of prompts that the journal has an answer to: of a batch, or of another command, that came meanwhile.
+    /// Number of prompts that have an answer in the journal, including answers that a batch or another command added.
     answers: u64,
     /// Number of prompts whose answer failed.
     failed: u64,
@@ -57,21 +57,21 @@ impl KnownAnswers {
 /// Marks headers of predictions without failed answers, which earlier versions kept.
 pub(super) const CHECKED: &str = "checked";
 
-/// Question about each record of some prompts.
+/// Question to a server about each record of some prompts.
 trait Question: Sync {
-    /// Work that the answers are for, in messages.
+    /// Work that needs the answers, in messages.
     const VERB: &'static str;
 
-    /// Key of the request for a record.
+    /// Returns the key of the request for a record.
     fn key(&self, record: &OpenRecord, journal: &Journal) -> String;
 
-    /// Whether a [key](Self::key) is of this record, whatever has been answered.
+    /// True if a [key](Self::key) belongs to this record, whichever answers exist.
     fn is_key(&self, key: &str, record: &OpenRecord) -> bool;
 
     /// Asks the server.
     fn ask(&self, record: OpenRecord) -> Result<Answer>;
 
-    /// The record's times and its line with the answer.
+    /// Returns the times of a record and its line with the answer.
     fn answer_record(
         &self,
         record: OpenRecord,
@@ -80,7 +80,7 @@ trait Question: Sync {
     ) -> Result<(Latency, Vec<u8>)>;
 }
 
-/// Asks for completions.
+/// Question about completions.
 struct CompletionRequests<'a> {
     server: &'a Server,
     completer: Option<Completer<'a>>,
@@ -117,7 +117,7 @@ impl Question for CompletionRequests<'_> {
 }
 
 impl Server {
-    /// How far these prompts are answered.
+    /// Counts the answers to these prompts.
     fn known_answers(&self, prompts: &PromptText, completion: &Completion) -> Result<KnownAnswers> {
         let journal = self.journal.exists().then(|| Journal::read(&self.journal)).transpose()?;
         let journal = journal.as_ref();
@@ -136,7 +136,7 @@ impl Server {
         })
     }
 
-    /// Number of requests that completing a mode's prompts would take; `None` if it is not known.
+    /// Returns the number of requests to complete a mode's prompts; `None` if it is not known.
     pub(super) fn requests(
         &self,
         experiment: &Experiment,
@@ -151,7 +151,7 @@ impl Server {
         Ok(self.known_answers(&prompts, completion)?.requests)
     }
 
-    /// Whether a mode's predictions lack some that the journal has or that can be asked for, or include failed answers.
+    /// Returns a flaw if a mode's predictions lack answers that the journal has or the server can give, or include failed answers.
     pub(super) fn incomplete(
         &self,
         experiment: &Experiment,
@@ -173,7 +173,7 @@ impl Server {
         }))
     }
 
-    /// Why prompts have no answer that were not answered before, one by one.
+    /// Returns an error for each prompt without an answer, with the reason.
     pub(super) fn failures(
         &self,
         prompts: &PromptText,
@@ -202,7 +202,7 @@ impl Server {
     /// Completes every prompt.
     ///
     /// # Errors
-    /// As for [`Self::each_answered`].
+    /// The same as for [`Self::each_answered`].
     pub(super) fn complete(
         &self,
         prompts: &PromptText,
@@ -218,12 +218,12 @@ impl Server {
         )
     }
 
-    /// Asks a question about every prompt. They are read three times: for what is to be asked, to ask it, and to write the
-    /// answers beside them.
+    /// Asks a question about every prompt. The prompts are read three times: to find the requests to send, to send them, and to
+    /// write the answers.
     ///
     /// # Errors
-    /// The prompts cannot be read or are others in the end, the journal cannot be written, the server answers nothing, or an error
-    /// of `emit`.
+    /// The prompts cannot be read or change meanwhile, the journal cannot be written, the server does not answer, or `emit` returns
+    /// an error.
     fn each_answered<Q: Question>(
         &self,
         prompts: &PromptText,
@@ -256,7 +256,7 @@ impl Server {
         }
         let mut keys = askable.keys.iter();
         self.for_each_record(prompts, completion, &mut |record| {
-            // Why others cannot be asked for is told already.
+            // Records that cannot be requested were reported above.
             let Ok(record) = record else { return Ok(()) };
             let key = keys.next().filter(|key| question.is_key(key, &record));
             let entry = self.entry(&journal, &failures, key.ok_or_else(|| change_error(path))?)?;
@@ -280,7 +280,7 @@ impl Server {
         }
     }
 
-    /// The journal, once all requests are answered that can be, and why others could not.
+    /// Sends all requests that have no answer yet; returns the journal with the answers, and the failures.
     fn ask_all<R>(
         &self,
         verb: &str,
@@ -306,12 +306,12 @@ impl Server {
         Ok((journal, failures))
     }
 
-    /// Key of the request for a record.
+    /// Returns the key of the request for a record.
     fn key(&self, record: &OpenRecord, journal: Option<&Journal>) -> String {
         record.key(journal, self.asked.as_ref().map(|asked| asked.sending))
     }
 
-    /// The records that can be asked for.
+    /// Returns the records that can be requested.
     fn askable(
         &self,
         prompts: &PromptText,
@@ -333,7 +333,7 @@ impl Server {
         Ok(askable)
     }
 
-    /// The journal's entry for a request; the reason of a failure ends with what to do.
+    /// Returns the journal's entry for a request; the reason of a failure ends with what to do.
     fn entry(&self, journal: &Journal, failures: &Failures, key: &str) -> Result<JournalEntry> {
         let failed = |reason: Message| JournalEntry::from_failure(key, reason);
         if let Some(reason) = failures.get(key) {

@@ -1,4 +1,4 @@
-//! Token probabilities: each prompt's record with the probability that one given token comes next.
+//! Token probabilities: each prompt's record with the probability that a given token comes next.
 
 use std::path::{Path, PathBuf};
 
@@ -22,20 +22,20 @@ use super::Question;
 use super::latency::{self, Latency};
 use super::record::{OpenRecord, PromptText};
 
-/// Which token's probability is asked for, and where.
+/// Token whose probability is asked for, and its position in prompts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenQuestion {
-    /// The token's text.
+    /// Text of the token.
     pub text: String,
-    /// Its number in the model's vocabulary, where it is known.
+    /// Id of the token in the model's vocabulary, if it is known.
     pub id: Option<u64>,
-    /// Prompts are cut after the last such text, or after the first that the token itself follows, since what was retrieved
-    /// may hold more of them; it is added where there is none.
+    /// Text after which prompts are cut: after its first occurrence that the token follows, or else its last occurrence, since
+    /// retrieved fragments may contain it, too. It is appended to prompts without it.
     pub after: Option<String>,
 }
 
 impl TokenQuestion {
-    /// A prompt up to where the token would stand.
+    /// Returns a prompt up to the position of the token.
     ///
     /// ```
     /// use repoformer_pipeline::TokenQuestion;
@@ -70,10 +70,10 @@ impl TokenQuestion {
     }
 }
 
-/// The probability of a token behind every prompt.
+/// Writes the probability of a token after every prompt.
 ///
 /// # Errors
-/// The journal cannot be written, or the server tells no such probability.
+/// The journal cannot be written, or the server returns no such probability.
 pub fn probabilities(
     prompts: &PromptText,
     completion: &Completion,
@@ -99,7 +99,7 @@ pub fn probabilities(
     )
 }
 
-/// Asks for a token's probability.
+/// Question about a token's probability.
 struct ProbabilityRequests<'a> {
     question: &'a TokenQuestion,
     token: &'a NextToken,
@@ -148,10 +148,11 @@ impl Question for ProbabilityRequests<'_> {
     }
 }
 
-/// Probabilities behind the cached prompts of a mode, kept as an artifact: where it is current, no server is asked. Returns its path.
+/// Computes the probabilities after the cached prompts of a mode as an artifact, and returns its path. If the artifact is current,
+/// no server is asked.
 ///
 /// # Errors
-/// As [`probabilities`], or the prompts are missing.
+/// The same as for [`probabilities`]; or the prompts are missing.
 pub fn cached_probabilities(
     experiment: &Experiment,
     mode: Mode,
@@ -172,7 +173,7 @@ pub fn cached_probabilities(
     Ok((asked.path(experiment), engine.report))
 }
 
-/// The probabilities behind the prompts of a mode.
+/// Probabilities after the prompts of a mode.
 struct ModeProbabilities<'a> {
     mode: Mode,
     completion: &'a Completion,
@@ -213,7 +214,7 @@ impl Artifact for ModeProbabilities<'_> {
         })
     }
 
-    /// What failed is asked for again; the journal has the others.
+    /// Returns damaged times or missing records as a flaw: failed requests are sent again, and the journal has the other answers.
     fn flaw(&self, experiment: &Experiment, header: &Header) -> Result<Option<Flaw>> {
         let (there, wanted) = (header.records, self.prompts.records);
         let lacks = (there < wanted).then_some(Flaw::Incomplete { there, wanted });
@@ -227,7 +228,7 @@ impl Artifact for ModeProbabilities<'_> {
     }
 }
 
-/// `{"prompt", "metadata", "next_token": {"text", "id", "logprob", "probability", "is_likeliest"}, …}`.
+/// Returns a line `{"prompt", "metadata", "next_token": {"text", "id", "logprob", "probability", "is_likeliest"}, …}`.
 fn probability_line(
     record: OpenRecord,
     token: &NextToken,

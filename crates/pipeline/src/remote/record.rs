@@ -27,48 +27,48 @@ use super::latency::Latency;
 /// Prompts to complete, read from their source whenever they are needed: all prompts of a data set would take too much memory.
 #[derive(Debug, Clone)]
 pub struct PromptText {
-    /// Source path.
+    /// Path of the source.
     pub(super) path: PathBuf,
     held: RecordPlace,
 }
 
-/// Place of the records.
+/// Location of the records.
 #[derive(Debug, Clone)]
 enum RecordPlace {
     /// Cached prompts of a mode, with this header.
     Cached(Mode, Box<Header>),
-    /// In a file.
+    /// A file.
     File,
-    /// In memory: stdin and pipes are read once.
+    /// Memory: stdin and pipes are read once.
     Here(Vec<u8>),
 }
 
 impl PromptText {
-    /// Those of a file.
+    /// Returns the prompts of a file.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The file cannot be read.
     pub fn of_file(path: &Path) -> Result<Self> {
         let held =
             if path.is_file() { RecordPlace::File } else { RecordPlace::Here(jsonl::read(path)?) };
         Ok(Self { path: path.to_owned(), held })
     }
 
-    /// Cached prompts of a mode.
+    /// Returns the cached prompts of a mode.
     ///
     /// # Errors
-    /// They are missing, cut off or built differently.
+    /// The prompts are missing, cut off, or were built differently.
     pub fn of_mode(experiment: &Experiment, mode: Mode) -> Result<Self> {
         Ok(Self::of_header(experiment, mode, require_prompts(experiment, mode)?))
     }
 
-    /// Prompts of a mode, with this header.
+    /// Returns the prompts of a mode with this header.
     pub(crate) fn of_header(experiment: &Experiment, mode: Mode, header: Header) -> Self {
         let path = experiment.paths().prompts(mode);
         Self { path, held: RecordPlace::Cached(mode, Box::new(header)) }
     }
 
-    /// Mode of the prompts, if they are cached.
+    /// Returns the mode of the prompts, if they are cached.
     pub(super) fn mode(&self) -> Option<Mode> {
         match self.held {
             RecordPlace::Cached(mode, _) => Some(mode),
@@ -76,15 +76,15 @@ impl PromptText {
         }
     }
 
-    /// Source path.
+    /// Returns the path of the source.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Calls `take` with whole lines, a few MB at a time. Damage to cached prompts is noticed only at the end.
+    /// Calls `take` with whole lines, a few megabytes at a time. Damage to cached prompts is noticed only at the end.
     ///
     /// # Errors
-    /// They cannot be read, are damaged, or have changed; or an error of `take`.
+    /// The prompts cannot be read, are damaged, or have changed; or `take` returns an error.
     pub(crate) fn for_each_piece(&self, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         match &self.held {
             RecordPlace::Cached(mode, header) => for_each_prompts(&self.path, *mode, header, take),
@@ -93,7 +93,7 @@ impl PromptText {
         }
     }
 
-    /// All lines, from the first.
+    /// Opens the lines, from the first.
     fn lines(&self) -> Result<Box<dyn BufRead + Send + '_>> {
         match &self.held {
             RecordPlace::Here(text) => Ok(Box::new(&text[..])),
@@ -110,7 +110,7 @@ pub(super) struct RecordQueue<'a> {
     /// Line of each record that can be requested.
     lines: &'a [usize],
     input: Option<Box<dyn BufRead + Send + 'a>>,
-    /// Number and text of the line read last.
+    /// Number and text of the last line read.
     last: usize,
     bytes: Vec<u8>,
 }
@@ -136,7 +136,7 @@ impl<'a> RecordQueue<'a> {
     /// Returns the record at this index of `lines`; fastest in order.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The record cannot be read.
     pub(crate) fn record(&mut self, place: usize) -> Result<OpenRecord> {
         let (path, line) = (self.prompts.path.as_path(), self.lines[place]);
         let mut input = match self.input.take().filter(|_| self.last < line) {
@@ -162,26 +162,26 @@ impl<'a> RecordQueue<'a> {
 /// Records that can be requested.
 #[derive(Default)]
 pub(super) struct RequestableRecords {
-    /// Line of each.
+    /// Line of each record.
     pub(super) lines: Vec<usize>,
-    /// Key of the request for each.
+    /// Key of each record's request.
     pub(super) keys: Vec<String>,
 }
 
-/// Error for prompts that have changed since they were requested.
+/// Returns the error for prompts that have changed since they were requested.
 pub(super) fn change_error(path: &Path) -> Error {
     let reason = "was changed while its prompts were being completed";
     Error::artifact(path, reason, "run the same command again to continue with the current prompts")
 }
 
-/// A prompt's record on its way.
+/// A prompt's record between the file and the server.
 pub(super) struct OpenRecord {
     pub(super) line: usize,
     pub(super) task_id: String,
     pub(super) asking: CompletionRequest,
-    /// Number of non-blank lines that the completion ends after; `None`: after the last token.
+    /// Number of non-blank lines in the completion; `None` if the completion ends with the last token.
     lines: Option<usize>,
-    /// The record without its retrieved parts; with a text as prompt.
+    /// The record without its retrieved parts; its prompt is a text.
     pub(super) object: Object,
 }
 
@@ -190,20 +190,20 @@ impl OpenRecord {
         self.object["prompt"].as_str().unwrap_or_default()
     }
 
-    /// Key of the request for all tokens.
+    /// Returns the key of the request for all tokens.
     pub(super) fn whole_key(&self) -> String {
         self.asking.key(self.prompt())
     }
 
-    /// Whether a [key](Self::key) is of this record, whatever has been answered.
+    /// True if a [key](Self::key) belongs to this record, whichever answers exist.
     pub(super) fn has_key(&self, key: &str) -> bool {
         let whole = self.whole_key();
         whole == key || self.lines.is_some_and(|lines| ended_key(&whole, lines) == key)
     }
 
-    /// Key of the request whose answer is used, or that is to be sent: that which ends after the lines, unless the journal has the
-    /// answer for all tokens, or knows no more than that this one failed. `None` for `sending`: to be sent in a batch, which
-    /// does not stream.
+    /// Returns the key of the request to use or to send. This is the request that ends after the lines, unless the journal has the
+    /// answer to the request for all tokens, or only the failure of that request. `sending` is `None` for a batch, which does not
+    /// stream and so requests all tokens.
     pub(super) fn key(&self, journal: Option<&Journal>, sending: Option<SendSettings>) -> String {
         let whole = self.whole_key();
         let Some(lines) = self.lines else {
@@ -218,7 +218,8 @@ impl OpenRecord {
         if is_whole { whole } else { ended }
     }
 
-    /// Whether a server has written all lines of a completion, or a stop text; the number is the length of a prefix too short.
+    /// Returns a function that is true if a server has written all lines of a completion, or a stop text. Its number is the length
+    /// of a prefix known to be too short.
     pub(super) fn is_enough(&self) -> Option<impl Fn(&str, usize) -> bool + '_> {
         let lines = self.lines?;
         Some(move |written: &str, not_enough: usize| {
@@ -229,7 +230,7 @@ impl OpenRecord {
         })
     }
 
-    /// A number of the record's metadata.
+    /// Returns a number in the record's metadata.
     pub(super) fn number(&self, name: &str) -> Option<u64> {
         self.object.get("metadata")?.get(name)?.as_u64()
     }
@@ -243,7 +244,7 @@ impl OpenRecord {
         }
     }
 
-    /// Whether an answer goes on beyond the lines of the completion, so that its time is not the completion's.
+    /// True if an answer continues after the lines of the completion, so that its time is not the completion's.
     fn is_longer(&self, entry: &JournalEntry) -> bool {
         let has_end = |lines: usize, written: &str| {
             end_of_lines(self.prompt(), self.asking.completion(self.prompt(), written), lines, 0)
@@ -255,7 +256,7 @@ impl OpenRecord {
             })
     }
 
-    /// Times of its answer.
+    /// Returns the times of an answer to the record.
     pub(super) fn latency(&self, entry: &JournalEntry) -> Latency {
         let seconds = entry.seconds.filter(|_| !self.is_longer(entry));
         Latency {
@@ -270,7 +271,7 @@ impl OpenRecord {
         }
     }
 
-    /// The record with the answers: each as if the whole prompt had been sent, and as written if that differs.
+    /// Returns the record with the answers: each as it continues the whole prompt, and as written if that differs.
     pub(super) fn with_answers(self, entry: &JournalEntry) -> Vec<u8> {
         let (mut choices, mut all) = (Vec::new(), Vec::new());
         for (index, sample) in entry.samples.iter().enumerate() {
@@ -281,7 +282,7 @@ impl OpenRecord {
             let text = &sample.text[span.clone()];
             let end = self.lines.and_then(|lines| end_of_lines(self.prompt(), text, lines, 0));
             if let Some(end) = end.or(is_cut.then_some(text.len())) {
-                // How much arrives before a server stops depends on timing.
+                // How much text arrives before the server stops depends on timing.
                 span.end = span.start + end;
                 written = &written[..span.end];
                 tokens = sample.tokens_before(span.end);
@@ -294,7 +295,7 @@ impl OpenRecord {
                     tokens.iter().map(|token| (token.text.as_str(), token.logprob)).unzip();
                 choice["logprobs"] = json!({"tokens": tokens, "token_logprobs": logprobs});
             }
-            // The model's confidence in the completion, whatever else it wrote; omitted if unknown.
+            // The confidence in the completion without other text; omitted if unknown.
             let logprobs = sample.logprobs(span);
             if let Some(sure) = Confidence::from_logprobs(&logprobs) {
                 choice["mean_logprob"] = sure.mean_logprob.into();
@@ -321,16 +322,16 @@ impl OpenRecord {
     }
 }
 
-/// Key of a request for so many lines, from the key for all tokens.
+/// Returns the key of a request for this number of lines, from the key for all tokens.
 fn ended_key(whole: &str, lines: usize) -> String {
     digest_parts(["until lines 1", whole, &lines.to_string()])
 }
 
 impl Server {
-    /// Calls `take` with each record in order, or why it cannot be requested.
+    /// Calls `take` with each record in order, or with the reason why it cannot be requested.
     ///
     /// # Errors
-    /// The prompts cannot be read, are damaged, or have changed; or an error of `take`.
+    /// The prompts cannot be read, are damaged, or have changed; or `take` returns an error.
     pub(super) fn for_each_record(
         &self,
         prompts: &PromptText,
@@ -377,8 +378,9 @@ impl Server {
     }
 }
 
-/// End of the lines in a completion, before the newline; `None` if more may follow. They are counted as they are written,
-/// and again without the text that chat models write around code. The caller knows that they do not end before `from`.
+/// Returns the end of the lines in a completion, before the newline; `None` if more may follow. Lines are counted as they are
+/// written, and again without the text that chat models write around code. The caller knows that the lines do not end before
+/// `from`.
 fn end_of_lines(left_context: &str, text: &str, lines: usize, from: usize) -> Option<usize> {
     let chat = Recipe::chat();
     let language = Language::default();
@@ -397,9 +399,9 @@ fn end_of_lines(left_context: &str, text: &str, lines: usize, from: usize) -> Op
     })
 }
 
-/// Number, from 1, of the interval that contains a line end; the code is extracted at each interval's first line end. Up to 4 KiB
-/// each byte is an interval; then each doubling of the text has 64, so that the work grows with the text: a chat model may think
-/// for thousands of lines.
+/// Returns the number, from 1, of the interval that contains a line end; code is extracted at the first line end of each interval.
+/// Up to 4 KiB each byte is an interval; after that, each doubling of the text has 64 intervals, so that the work grows with the
+/// text: a chat model may think for thousands of lines.
 fn interval_of(end: usize) -> usize {
     let doublings = (end >> 12).checked_ilog2().map_or(0, |doublings| doublings as usize + 1);
     let width = doublings.saturating_sub(1) + 6;

@@ -1,4 +1,4 @@
-//! The work of shards, and what `merge` makes of it.
+//! The work of shards, and the merged results.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,21 +11,21 @@ const NAMES: [&str; 8] = ["ant", "bee", "cat", "dog", "elk", "fox", "gnu", "hen"
 
 const ALL_MODES: [Mode; 3] = [Mode::Without, Mode::LeftContext, Mode::Prediction];
 
-/// Eight repositories with two tasks each, those of a repository not in a row.
+/// Returns a cache of eight repositories with two tasks each; the tasks of a repository do not follow one another.
 fn place() -> TestCache {
     let mut place = TestCache::with_repositories(&NAMES);
     NAMES.iter().for_each(|name| place.add_tasks(name, 25..26));
     place
 }
 
-/// The experiment with another cache.
+/// Returns the experiment with another cache.
 fn with_cache(place: &TestCache, name: &str) -> Experiment {
     let mut experiment = place.experiment.clone();
     experiment.layout.cache = place.dir.path().join(name);
     experiment
 }
 
-/// The parts of an experiment, the last first.
+/// Returns the experiments of the shards, the last first.
 fn parts(experiment: &Experiment, count: u64) -> Vec<Experiment> {
     let part = |shard| {
         let mut part = experiment.clone();
@@ -37,7 +37,7 @@ fn parts(experiment: &Experiment, count: u64) -> Vec<Experiment> {
     parts
 }
 
-/// Runs the stages up to the predictions; scores are of all tasks.
+/// Runs the stages up to the predictions without scoring: scores are computed from all tasks.
 fn complete_first(experiment: &Experiment) -> StageReport {
     let mut report = StageReport::default();
     for (name, stage) in &STAGES[..5] {
@@ -72,7 +72,7 @@ fn merge_parts(experiment: &Experiment, count: u64, modes: &[Mode]) -> (usize, u
     (report.built, report.current)
 }
 
-/// Rows of the tasks whose completions have a time.
+/// Returns the rows of the tasks whose completions have a time.
 fn timed_rows(experiment: &Experiment) -> Vec<Option<u64>> {
     let times = latencies(experiment, Mode::LeftContext, IN_CONTEXT).unwrap();
     times.into_iter().map(|time| time.row).collect()
@@ -84,7 +84,7 @@ fn the_cache_of_all_shards_is_that_of_one_process() {
     let whole = with_cache(&place, "whole");
     complete_first(&whole);
     complete_again(&whole);
-    // One shard, several, more than there are repositories; one after another, in any order.
+    // One shard, several, and more than there are repositories.
     for count in [1, 3, 20] {
         let experiment = with_cache(&place, &format!("cache-{count}"));
         let parts = parts(&experiment, count);
@@ -116,7 +116,7 @@ fn a_shard_that_is_lost_stale_or_damaged_is_named_and_costs_its_mode_alone() {
         let shard = Shard::all(2).nth(number as usize - 1).unwrap();
         experiment.paths().of_shard(shard).prompts(mode)
     };
-    // Other settings than the shards had.
+    // Settings that differ from those of the shards.
     let mut other = experiment.clone();
     other.prompts.budget.total = 300;
     let report = merge(&other, 2, &[Mode::LeftContext], &embedded()).unwrap();

@@ -25,7 +25,7 @@ pub struct Panel {
     /// Sizes of the fragments.
     pub(crate) cut: String,
     pub(crate) ranker: String,
-    /// Whether prompts include the right context.
+    /// True if prompts include the right context.
     pub(crate) has_right: bool,
     pub(crate) model: String,
     pub(crate) judged: JudgedTasks,

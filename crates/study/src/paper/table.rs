@@ -106,7 +106,7 @@ pub struct MeasuredRow {
     pub mode: String,
     /// Metric of exact match and edit similarity.
     pub metric: String,
-    /// Whether latencies lack the time for computing the queries' dense vectors.
+    /// True if latencies lack the time for computing the queries' dense vectors.
     pub lacks: bool,
     /// Numbers × 100, or counts, by key.
     pub values: BTreeMap<&'static str, f64>,

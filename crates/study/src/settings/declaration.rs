@@ -53,13 +53,13 @@ impl FromIterator<(&'static Setting, Vec<String>)> for SettingTexts {
 pub struct Invocation {
     /// Settings given on the command line.
     pub given: SettingTexts,
-    /// Whether the command scores predictions.
+    /// True if the command scores predictions.
     pub scores: bool,
-    /// Whether the command completes prompts.
+    /// True if the command completes prompts.
     pub completes: bool,
-    /// Whether the command can work on a shard of the repositories.
+    /// True if the command can work on a shard of the repositories.
     pub has_shards: bool,
-    /// Whether the command serves editors, which may start it in a folder that somebody else wrote.
+    /// True if the command serves editors, which may start it in a folder that somebody else wrote.
     pub edits: bool,
 }
 
@@ -189,7 +189,7 @@ pub struct Setting {
     pub values: AllowedValues,
     /// Number of its values.
     pub arity: Arity,
-    /// Whether a file can set it.
+    /// True if a file can set the setting.
     pub in_files: bool,
     /// Only unit to which it applies; `None` if it applies to both units.
     pub only_for: Option<&'static str>,
@@ -342,7 +342,7 @@ impl Setting {
 pub struct FlagCompletion {
     /// Names to complete.
     pub names: Vec<String>,
-    /// Whether commas separate several names.
+    /// True if commas separate several names.
     pub is_list: bool,
 }
 

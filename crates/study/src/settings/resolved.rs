@@ -68,11 +68,11 @@ pub struct Settings {
     of_functions: SettingValues,
     /// Settings whose values differ for those tasks.
     differing: Vec<&'static Setting>,
-    /// Whether the subcommand scores predictions.
+    /// True if the subcommand scores predictions.
     scores: bool,
     /// Bundled profile of a paper that is in force.
     pub(super) paper_profile: Option<PaperProfile>,
-    /// Whether the subcommand completes prompts.
+    /// True if the subcommand completes prompts.
     completes: bool,
     /// Receiver of messages from the code that uses the settings.
     pub messages: Arc<dyn Messages>,

@@ -1,9 +1,9 @@
 //! Conversion of prompts to a task of lm-evaluation-harness: its documents, its description, and the functions that score its
 //! answers.
 //!
-//! The harness requests a completion of each prompt and scores it with `utils.py`, whose values and means are bit-for-bit equal
-//! to the ones of [`repoformer_evaluate::score`]. Only metrics that need no parser are written, since lm-evaluation-harness
-//! runs elsewhere. [`repoformer_evaluate::predictions`] reads the log of its answers.
+//! The harness requests a completion of each prompt and scores it with `utils.py`, whose values and means are bit-for-bit equal to
+//! the values of [`repoformer_evaluate::score`]. Only metrics that need no parser are written, since lm-evaluation-harness runs
+//! elsewhere. [`repoformer_evaluate::predictions`] reads the log of its answers.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -37,7 +37,7 @@ pub const METRICS: [Metric; 3] = [Metric::RepoCoder, Metric::Repoformer, Metric:
 pub struct LmEvalSettings<'a> {
     /// Tasks of the prompts.
     pub tasks: &'a TaskSet,
-    /// Whether their holes are function bodies, which Repoformer's metric cuts with a parser.
+    /// Whether the tasks' holes are function bodies, which Repoformer's metric cuts with a parser.
     pub bodies: FunctionBodies,
     /// Metrics, at least one.
     pub metrics: &'a [Metric],
@@ -47,7 +47,7 @@ pub struct LmEvalSettings<'a> {
     pub max_tokens: usize,
     /// Stop texts in addition to the style's.
     pub stop: &'a [String],
-    /// Whether white space at the end of a prompt is sent.
+    /// Treatment of white space at the end of a prompt.
     pub ending: Ending,
 }
 

@@ -24,7 +24,7 @@ impl Signature {
     }
 }
 
-/// Computes the signature of a document whose texts arrive one after another, as if they were joined by `"\n"`. It keeps only a
+/// Accumulator of the signature of a document whose texts arrive one after another, as if they were joined by `"\n"`. It keeps only a
 /// few words in memory.
 ///
 /// ```

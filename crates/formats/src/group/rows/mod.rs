@@ -1,6 +1,6 @@
 //! Rows of files and of repositories, read as streams: Parquet, JSON lines, tar archives.
 //!
-//! Rows are checked here, whatever file they come from. An invalid row is reported and skipped.
+//! Rows of all formats are checked here. An invalid row is reported and skipped.
 
 mod jsonl;
 mod parquet;

@@ -37,7 +37,7 @@ struct Columns {
     path: usize,
     text: usize,
     stars: Option<usize>,
-    /// Whether a row is a repository, with lists of paths and texts.
+    /// True if a row is a repository, with lists of paths and texts.
     are_lists: bool,
 }
 

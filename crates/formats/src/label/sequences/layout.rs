@@ -143,7 +143,7 @@ fn could_be_code(token: &str) -> bool {
     !is_framed || token.len() < 3 || token.contains(char::is_whitespace)
 }
 
-/// Lists the tokens added to a tokenizer, with their ids; `None` if there are none.
+/// Lists the tokens added to a tokenizer, with their ids; `None` without added tokens.
 pub fn added_tokens(encoder: &Encoder) -> Option<Message> {
     let added: Vec<String> =
         encoder.added.iter().map(|(token, id)| format!("{token} = {id}")).collect();

@@ -37,7 +37,7 @@ pub struct Sequence {
     pub task_id: String,
     /// Repository of the instance.
     pub repository: String,
-    /// Whether retrieval helped, and therefore whether there is a cross-file context.
+    /// True if retrieval helped, so that the sequence has a cross-file context.
     pub positive: bool,
     /// Edit similarity without retrieval, as in the label.
     pub es_infile: Option<f64>,

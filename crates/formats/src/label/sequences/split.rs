@@ -143,8 +143,8 @@ impl Occurrences {
         self.instances.push(Occurrence { repository: number, ..occurrence });
     }
 
-    /// Returns the places of an instance that is in two files, and the number of such instances in the second file; `None` if
-    /// there are none.
+    /// Returns the places of an instance that is in two files, and the number of such instances in the second file; `None` if no
+    /// instance is in two files.
     pub(super) fn of_two_files(&mut self) -> Option<(Occurrence, Occurrence, usize)> {
         self.instances.sort_unstable();
         let same = |one: &Occurrence, other: &Occurrence| {

@@ -7,7 +7,7 @@ use super::*;
 use crate::tests::MODES;
 use crate::{BatchOf, BatchSummary, PromptText, complete_file, read_batch, write_batch};
 
-/// Answer of a batch endpoint to a request.
+/// Returns the answer of a batch endpoint to a request.
 fn batch_answer(request: &Value, text: &str) -> Value {
     let body = json!({"choices": [{"index": 0, "text": text, "finish_reason": "length"}]});
     json!({"id": "batch_1", "custom_id": request["custom_id"], "error": null,
@@ -18,7 +18,7 @@ fn of_modes(place: &TestCache, modes: &[Mode]) -> Vec<PromptText> {
     modes.iter().map(|mode| PromptText::of_mode(&place.experiment, *mode).unwrap()).collect()
 }
 
-/// Requests of a batch, with its summary.
+/// Returns the requests of a batch, with its summary.
 fn requests(prompts: &[PromptText], completion: &Completion) -> (Vec<Value>, BatchSummary) {
     let mut lines = Vec::new();
     let summary = write_batch(prompts, completion, BatchOf::Completions, &mut |line| {
@@ -44,7 +44,7 @@ fn a_batch_goes_out_and_comes_back_in_any_order() {
 
     let answer = |(number, request)| batch_answer(request, &format!("\nanswer_{number}()"));
     let mut answers: Vec<Value> = requests_of_all.iter().enumerate().map(answer).rev().collect();
-    // One fails, one is of somebody else, so that another is missing, and one line is broken.
+    // One fails, one belongs to another user, so that an answer is missing, and one line is broken.
     answers[0] = json!({"id": "b", "custom_id": ids[3], "response": null, "error": {"code": "batch_expired", "message": "too late"}});
     answers[1]["custom_id"] = "row-4-of-rg1-0123456789abcdef".into();
     let [file, more] = ["answers.jsonl", "more.jsonl"].map(|name| place.dir.path().join(name));
@@ -67,7 +67,7 @@ fn a_batch_goes_out_and_comes_back_in_any_order() {
     assert_eq!(texts(&predictions(&place, Mode::Without)), ["answer_0()", "answer_1()"]);
     assert_eq!(predictions(&place, Mode::LeftContext).len(), 0);
 
-    // A server completes what a batch left open, unless the batch said that it failed.
+    // A server completes the prompts that a batch left open, except those that failed in the batch.
     let server = TestServer::start_without_models(|_| repoformer_testing::completion("x"));
     let other = change_server(with_server(place.dir.path(), &server), |own| {
         let journal = place.dir.path().join("other.jsonl");
@@ -79,26 +79,26 @@ fn a_batch_goes_out_and_comes_back_in_any_order() {
     assert_unsaid(&report.problems, "no answer yet");
     assert_eq!(server.requests().len(), 1);
 
-    // What is open is written again, and nothing else.
+    // Only open requests are written again.
     let (rest, summary) = requests(&prompts, &completion);
     assert_eq!((summary.requests, summary.others), (2, 2));
     assert_eq!(rest, requests_of_all[2..]);
     let answers: Vec<Value> = rest.iter().map(|request| batch_answer(request, "x = 1")).collect();
     write(&more, &answers);
     read(&[file.clone(), more.clone()], &completion);
-    // A failure that is read later does not undo an answer.
+    // A later failure does not undo an answer.
     read(&[file], &completion);
     let report = complete_modes(&place, &MODES, &completion);
     assert!(report.problems.is_empty(), "{:?}", report.problems);
     assert_eq!(MODES.map(|mode| predictions(&place, mode).len()), [2, 2]);
-    // Of two answers to a request the first counts.
+    // Of two answers to a request, the first counts.
     let twice = place.dir.path().join("twice.jsonl");
     let answers = ["y = 1", "y = 2", "y = 1"].map(|text| batch_answer(&requests_of_all[0], text));
     write(&twice, &answers);
     let found = read(&[twice], &completion);
     assert_eq!((found.answers, found.problems.len()), (2, 1));
     assert_said(&found.problems, &["twice.jsonl:2: another answer to the same request is at "]);
-    // With other settings they are other requests.
+    // With other settings, the requests differ.
     let stopped = change_server(completion, |own| own.asking.stop.push(";".into()));
     assert_said(&read(&[more], &stopped).problems, &["other settings"]);
     assert_said(&complete_modes(&place, &MODES, &stopped).problems, &["it has no answer yet"]);

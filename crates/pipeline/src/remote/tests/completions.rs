@@ -10,7 +10,7 @@ use crate::{Experiment, Plan, PlanVerdict, complete_file, evaluate, latencies};
 
 const WITHOUT: [Mode; 1] = [Mode::Without];
 
-/// Checks what a server that writes these tokens is asked for, and how its completions score.
+/// Checks the requests to a server that writes these tokens, and the scores of its completions.
 fn check_ends(tokens: &'static [&'static str], api: Api, cut: &str) {
     let place = TestCache::with_prompts();
     let server = token_server(tokens);
@@ -31,7 +31,7 @@ fn check_ends(tokens: &'static [&'static str], api: Api, cut: &str) {
     let (whole, scores) = score(CompletionBound::Tokens);
     let requests = server.requests();
     assert!(requests.iter().all(|request| request.body.get("stream").is_none()));
-    // What was kept of the whole is used.
+    // The answers of all tokens that the journal has are used.
     let (kept, of_kept) = score(CompletionBound::Lines);
     assert_eq!((server.requests().len(), &of_kept), (requests.len(), &scores));
     remove(&place, "journal");
@@ -48,14 +48,14 @@ fn check_ends(tokens: &'static [&'static str], api: Api, cut: &str) {
     assert_eq!([&whole, &streamed].map(|choice| &choice["finish_reason"]), ["length", "stop"]);
     let count = |choice: &Value| choice["logprobs"]["tokens"].as_array().unwrap().len();
     assert!(count(&streamed) < count(&whole) && streamed["mean_logprob"].is_number());
-    // The journal keeps what came.
+    // The journal keeps the text that arrived.
     let journal = fs::read_to_string(&completion.server.as_ref().unwrap().journal).unwrap();
     let is_ended = !journal.contains("more") && !journal.contains("It adds");
     assert!(journal.contains("store_1") && is_ended, "{journal}");
 }
 
-/// Completions that end after the target's lines are those of all tokens, cut there: of the same score, and the same bytes whether
-/// a server streamed or an earlier run kept the whole.
+/// Completions that end after the target's lines equal completions of all tokens, cut after these lines: their scores are the same,
+/// and their bytes do not depend on whether a server streamed or the journal had all tokens.
 #[test]
 fn completions_end_after_the_lines_of_their_targets() {
     const CODE: &[&str] =
@@ -88,7 +88,7 @@ fn the_time_of_a_longer_answer_is_not_that_of_a_shorter_one() {
     assert_eq!(are_timed(CompletionBound::Tokens), [true, true]);
     assert_eq!(are_timed(CompletionBound::Lines), [false; 0]);
     assert_eq!(server.requests().len(), 2);
-    // One answer is lost, and the next ends after the lines.
+    // One answer is removed, and the next request ends after the lines.
     keep_one_answer(&completion);
     remove(&place, "predictions");
     let mut timed = are_timed(CompletionBound::Lines);
@@ -126,7 +126,7 @@ fn probabilities_of_other_tokens_are_not_those_of_the_completion() {
     assert_eq!((record["choices"].as_array().unwrap().len(), record.get("entropy")), (2, None));
 }
 
-/// Answers that other work got are part of the cache's predictions from the next run on.
+/// Answers that other commands add to the journal are part of the cache's predictions from the next run on.
 #[test]
 fn answers_that_came_meanwhile_are_added() {
     let place = TestCache::with_prompts();

@@ -25,7 +25,7 @@ impl PromptFile {
         write(&self.path(), &prompts(names));
     }
 
-    /// Completions of all tokens, one after another.
+    /// Returns settings for completions of all tokens, one request after another.
     fn completion(&self, server: &TestServer) -> Completion {
         let completion =
             change_sending(with_server(self.dir.path(), server), |sending| sending.connections = 1);
@@ -33,7 +33,7 @@ impl PromptFile {
     }
 }
 
-/// Prompts of equal size, longer than what is read ahead.
+/// Returns prompts of equal size, longer than the read-ahead.
 fn prompts(names: &[&str]) -> Vec<Value> {
     let prompt = |name: &&str| {
         let metadata = json!({"task_id": name, "more": "x".repeat(1 << 20)});
@@ -90,7 +90,7 @@ fn prompts_that_change_meanwhile_get_no_others_answers() {
     let error = run().unwrap_err();
     assert!(error.to_string().contains("prompts.jsonl: was changed while"), "{error}");
     assert!(error.hint().unwrap().to_string().contains("the same command"), "{error:?}");
-    // What was answered stays, each for its own prompt; nothing was written before.
+    // Answers stay, each for its own prompt; nothing was written before.
     assert_eq!(run().unwrap().records, 4);
     let records = parse(&lines);
     assert_eq!(ids(&records), ["d", "c", "b", "a"]);

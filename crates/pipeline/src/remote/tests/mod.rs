@@ -1,4 +1,4 @@
-//! Prompts, a server's answers, and what is made of them.
+//! Completions, probabilities and likelihoods by a model on a server.
 
 mod batch;
 mod completions;
@@ -25,7 +25,7 @@ use crate::{AskedServer, Completion, CompletionBound, Server, StageReport, compl
 /// Name of the model.
 const MODEL: &str = "tiny";
 
-/// Completions by a model whose server is not asked, with a journal in a folder.
+/// Returns completions by a model whose server is not asked, with a journal in a folder.
 fn without_server(folder: &Path) -> Completion {
     let asking =
         CompletionRequest { ending: Ending::BeforeWhitespace, ..CompletionRequest::new(MODEL, 8) };
@@ -39,7 +39,7 @@ fn without_server(folder: &Path) -> Completion {
     Completion { model: MODEL.into(), max_tokens: 8, max_lines: None, server: Some(server) }
 }
 
-/// Completions by a model on a server, with a journal in a folder.
+/// Returns completions by a model on a server, with a journal in a folder.
 fn with_server(folder: &Path, server: &TestServer) -> Completion {
     let endpoint = Endpoint::new(&server.url(), ConnectionSettings::default()).unwrap();
     let sending = SendSettings { connections: 4, retry_failed: false };
@@ -59,12 +59,12 @@ fn change_sending(completion: Completion, change: impl FnOnce(&mut SendSettings)
     change_server(completion, |server| change(&mut server.asked.as_mut().unwrap().sending))
 }
 
-/// Server whose model writes these tokens.
+/// Starts a server whose model writes these tokens.
 fn token_server(tokens: &'static [&'static str]) -> TestServer {
     TestServer::start_without_models(move |request| token_completion(request, tokens))
 }
 
-/// Server that refuses prompts with a word until it is sound.
+/// Starts a server that refuses prompts with a word until its flag is set.
 fn refusing_server(word: &'static str) -> (TestServer, Arc<AtomicBool>) {
     let is_sound = Arc::new(AtomicBool::new(false));
     let sound = Arc::clone(&is_sound);
@@ -83,12 +83,12 @@ fn complete_modes(place: &TestCache, modes: &[Mode], completion: &Completion) ->
     complete(&place.experiment, modes, completion).unwrap()
 }
 
-/// Records of the predictions of a mode.
+/// Returns the records of the predictions of a mode.
 fn predictions(place: &TestCache, mode: Mode) -> Vec<Value> {
     records(&place.experiment.paths().predictions(mode, MODEL))
 }
 
-/// Texts of the first completions in records.
+/// Returns the texts of the first completions in records.
 fn texts(records: &[Value]) -> Vec<&str> {
     records.iter().map(|record| record["choices"][0]["text"].as_str().unwrap()).collect()
 }
@@ -98,19 +98,19 @@ fn remove(place: &TestCache, folder: &str) {
     fs::remove_dir_all(place.experiment.layout.cache.join(folder)).unwrap();
 }
 
-/// Keeps the first answer of a journal alone.
+/// Keeps only the first answer in a journal.
 fn keep_one_answer(completion: &Completion) {
     let path = &completion.server.as_ref().unwrap().journal;
     let journal = fs::read_to_string(path).unwrap();
     fs::write(path, journal.split_inclusive('\n').next().unwrap()).unwrap();
 }
 
-/// Records of a file of JSON lines.
+/// Reads the records of a file of JSON lines.
 fn records(path: &Path) -> Vec<Value> {
     parse(&fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
 }
 
-/// Records of JSON lines.
+/// Parses JSON lines.
 fn parse(lines: &[u8]) -> Vec<Value> {
     let text = std::str::from_utf8(lines).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -122,7 +122,7 @@ fn write(path: &Path, records: &[Value]) {
     fs::write(path, lines).unwrap();
 }
 
-/// Checks that a problem says each of these texts.
+/// Checks that a problem contains all of these texts.
 fn assert_said(problems: &[Error], texts: &[&str]) {
     let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
     for text in texts {
@@ -130,7 +130,7 @@ fn assert_said(problems: &[Error], texts: &[&str]) {
     }
 }
 
-/// Checks that no problem says a text.
+/// Checks that no problem contains a text.
 fn assert_unsaid(problems: &[Error], text: &str) {
     let is_said = |problem: &Error| problem.to_string().contains(text);
     assert!(!problems.iter().any(is_said), "said: {text}\n{problems:#?}");

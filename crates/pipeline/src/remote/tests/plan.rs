@@ -4,7 +4,7 @@ use super::*;
 use crate::tests::STAGES;
 use crate::{Experiment, Plan, PlanVerdict, PlannedArtifact, Requests};
 
-/// What completing without retrieval would make after the stages before it: predictions, and their times.
+/// Returns the planned artifacts of `complete` without retrieval after the stages before it: the predictions, and their times.
 fn plan_completion(experiment: &Experiment, completion: &Completion) -> [PlannedArtifact; 2] {
     let dry = Experiment { plan: Some(Plan::default()), ..experiment.clone() };
     STAGES[..4].iter().for_each(|(_, stage)| drop(stage(&dry).unwrap()));
@@ -19,7 +19,7 @@ fn requests_are_counted_and_no_server_is_asked() {
     let mut place = TestCache::new();
     let (server, _) = refusing_server("load_west");
     let completion = with_server(&place.experiment.layout.cache, &server);
-    // Without the prompts, nobody knows.
+    // Without the prompts, the number is not known.
     let [predictions, times] = plan_completion(&place.experiment, &completion);
     assert_eq!(predictions.requests, Requests::Open);
     assert_eq!(predictions.to_record().get("requests"), None);
@@ -36,7 +36,7 @@ fn requests_are_counted_and_no_server_is_asked() {
 
     complete_modes(&place, &[Mode::Without], &completion);
     let asked = server.requests().len();
-    // What failed is asked for again only on demand.
+    // Failed requests are sent again only on demand.
     let [predictions, _] = plan_completion(&place.experiment, &completion);
     assert_eq!(predictions.verdict, PlanVerdict::Current);
     let again = change_sending(completion.clone(), |sending| sending.retry_failed = true);

@@ -1,4 +1,4 @@
-//! The probability of a token behind each prompt.
+//! The probability of a token after each prompt.
 
 use repoformer_testing::{next_token, ok};
 use repoformer_text::message::{MessagePart, UserChoice};
@@ -10,17 +10,17 @@ use crate::{
     write_batch,
 };
 
-/// Asks for the token that requests retrieval.
+/// Returns a question about the token that requests retrieval.
 fn question(id: Option<u64>) -> TokenQuestion {
     TokenQuestion { text: "<cc>".into(), id, after: Some("<eof>".into()) }
 }
 
-/// The token in records.
+/// Returns the token as records contain it.
 fn next(logprob: f64, is_likeliest: bool) -> Value {
     json!({"text": "<cc>", "id": 49_153, "logprob": logprob, "probability": libm::exp(logprob), "is_likeliest": is_likeliest})
 }
 
-/// Probabilities behind prompts, with the records.
+/// Computes the probabilities after prompts; returns the records, too.
 fn find_probabilities(
     prompts: &PromptText,
     completion: &Completion,
@@ -55,7 +55,7 @@ fn the_probability_of_a_token_behind_each_prompt() {
     let biases: Vec<&Value> =
         asked.iter().filter_map(|request| request.body.get("logit_bias")).collect();
     assert_eq!(biases, [&json!({"49153": 100}); 2]);
-    // Each is asked for once.
+    // Each prompt is requested once.
     let (again, _) = find_probabilities(&prompts, &completion, &question(None));
     assert_eq!((again, server.requests().len()), (records, asked.len() + 1));
 }
@@ -133,7 +133,7 @@ fn a_batch_asks_for_the_probability_of_a_token() {
     for of in [BatchOf::Token(&question(Some(7))), BatchOf::Completions] {
         assert_said(&read(of).problems, &["belongs to none of these prompts"]);
     }
-    // What failed is answered by another batch.
+    // Another batch answers a failed request.
     answers[2] = told(&written[2], json!({"49153": one(-0.7, "<cc>"), "8": one(-0.7, "x")}));
     write(&file, &answers);
     read(BatchOf::Token(&numbered));
