@@ -128,7 +128,7 @@ fn topics() -> ValueList {
 pub(crate) fn run(args: &HelpArgs, mut program: Command) -> Result<()> {
     program.build();
     let (mut command, mut path) = (&program, String::new());
-    for word in &args.topic {
+    for word in args.topic.iter().flat_map(|words| words.split_whitespace()) {
         let Some(next) = command.find_subcommand(word) else {
             return write_data(Path::new("-"), explain_flag(&program, &args.topic.join(" "))?);
         };

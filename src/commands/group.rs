@@ -79,6 +79,13 @@ pub(crate) fn run(args: &GroupArgs) -> Result<()> {
             if count > 1 { ", …" } else { "" },
         ));
     }
+    if let Some(first) = summary.links.first() {
+        let count = format_count(summary.links.len() as u64, "file");
+        let first = first.display();
+        output::count_failure(format!(
+            "group: {count} left out, since links lead out of the input: {first}; name the files themselves"
+        ));
+    }
     if summary.resumed > 0 {
         output::note(format!(
             "group: resuming after {}",

@@ -233,7 +233,7 @@ fn a_failed_answer_in_a_batch_is_a_failure() {
             says,
         ]);
         let again = place.stage(&[&flags[..], &["--write-batch", "again.jsonl"]].concat()).done();
-        again.says(&["1 request (2 prompts are answered"]);
+        again.says(&["1 request (2 prompts are already answered"]);
     }
     // `convert` reads such files too.
     place

@@ -260,7 +260,7 @@ fn what_cannot_be_drawn_from_is_refused() {
     // Folders with other files are not overwritten.
     sample(&from(&["2025-01-01"])).done();
     let before = place.read("t.jsonl");
-    let there = ["are there already", "folder of trees (--trees)"];
+    let there = ["already exist", "folder of trees (--trees)"];
     sample(&from(&["2025-01-01", "--seed", "1"])).failed().says(&there);
     assert_eq!(place.read("t.jsonl"), before);
 }

@@ -160,7 +160,9 @@ fn a_broken_run_goes_on_and_keeps_its_key_to_itself() {
     let mut command = place.command(&place.args(&complete(&url, &["--api", "chat"])));
     command.env("REPOFORMER_API_KEY", "secret-key");
     let ran = crate::support::Ran::new(command.output().unwrap());
-    ran.failed().says(&["401", "REPOFORMER_API_KEY", "resumes there"]).silent_on("secret-key");
+    ran.failed()
+        .says(&["401", "REPOFORMER_API_KEY", "run the same command to resume"])
+        .silent_on("secret-key");
     let journal = place.read("cache/journal/org-tiny-1.jsonl");
     assert!(!journal.contains("secret-key"), "{journal}");
     // With the right key the same command goes on, also where an interruption cut the last line off.
@@ -358,7 +360,7 @@ fn a_batch_is_written_and_read() {
     place.write("answers.jsonl", crate::support::jsonl(&answers));
     of(&["--read-batch", "answers.jsonl", "-o", "out.jsonl"]).says(&[
         "answers.jsonl:2: the answer to \"row-4-0123456789abcdef\" belongs to none",
-        "1 answers, 0 failures, 1 without a prompt",
+        "1 answers, 0 failures, 1 unreadable or for unknown prompts",
         "prompts.jsonl:2: task without id: it has no answer yet",
         "complete: 1 predictions",
     ]);
@@ -573,7 +575,7 @@ fn a_full_disk_ends_the_run_and_loses_nothing() {
     let ran = place.shell(&format!("trap '' XFSZ; ulimit -f 2; repoformer {args} {data}"));
     let journal = place.read("cache/journal/org-tiny-1.jsonl");
     assert!(journal.ends_with('\n'), "half a line stayed: {journal}");
-    ran.failed().says(&["cannot append to this file", "journal", "resumes there"]);
+    ran.failed().says(&["cannot append to this file", "journal", "run the same command to resume"]);
     assert!(!place.path(PREDICTIONS).exists());
     let before = seen.lock().unwrap().len();
     place.stage(&complete(&url, &[])).done();

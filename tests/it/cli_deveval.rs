@@ -162,7 +162,7 @@ fn records_of_another_version_are_named() {
     assert_eq!(place.records("tasks.jsonl").len(), 1, "the others are not lost");
     // The records alone have no text.
     let without = ["convert", "data.jsonl", "--to", "repoeval", "-o", "t.jsonl"];
-    place.run(&without).failed().says(&["a folder of repositories (--repos-dir) is needed"]);
+    place.run(&without).failed().says(&["the folder of repositories (--repos-dir) is needed"]);
     place
         .run(&["window", "--repos-dir", "repos", "--tasks", "data.jsonl"])
         .failed()

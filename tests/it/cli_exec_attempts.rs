@@ -122,6 +122,8 @@ const ATTEMPTS: &[(&str, bool, bool)] = &[
     ("large-pages", false, false),
     ("segment-table", false, false),
     ("futex-table", false, false),
+    ("locked", false, false),
+    ("named-memory", false, false),
     ("leave", false, false),
     ("left", false, true), // what lies outside the copy and the scratch folder
 ];

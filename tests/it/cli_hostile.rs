@@ -311,7 +311,7 @@ fn files_whose_parse_takes_too_much_are_named_and_the_others_are_kept() {
             "sample --kind function --language {language} --repos-dir repos --min-tokens 1 -o tasks.jsonl"
         );
         let ran = within_memory(&place, &sample).done();
-        let said = format!("nothing is drawn from {} files with too much text", files.len());
+        let said = format!("nothing is drawn from {} files that cannot be parsed", files.len());
         let ran = ran.says(&[&said]);
         names.iter().for_each(|name| assert!(ran.stderr.contains(name), "{name}: {}", ran.stderr));
         let tasks = place.records("tasks.jsonl");
@@ -359,7 +359,7 @@ fn predictions_whose_parse_takes_too_much_are_kept_whole_and_counted() {
             assert_eq!(record["all"]["n"], tasks.len(), "{language} {steps}: {record}");
             if steps == "comments" {
                 ran.says(&[
-                    "3 of 4 predictions are compared whole, because parsing would take too \
+                    "3 of 4 predictions are compared without being cut, because parsing would take too \
                             much time or memory: r/1, r/2, r/3",
                 ]);
             }

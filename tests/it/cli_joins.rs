@@ -45,7 +45,7 @@ fn labels_compare_what_was_made_alike() {
     predictions(&place, "rag.jsonl", "rg1", |record| {
         record["metadata"].as_object_mut().unwrap().remove("prompt_style");
     });
-    place.run(&judged).failed().says(&["was made with prompt style repocoder, and base.jsonl"]);
+    place.run(&judged).failed().says(&["was made with prompt style repocoder, but base.jsonl"]);
     // Half a file is not enough.
     predictions(&place, "rag.jsonl", "rg1", |record| {
         if record["metadata"]["row"] == 2 {
@@ -129,7 +129,7 @@ fn a_run_takes_signals_of_its_own_model_without_retrieval() {
     predictions(&place, "samples.jsonl", "none", |record| record["entropy"] = json!(1.5));
     run("entropy@1", "--samples-from", "samples.jsonl")
         .failed()
-        .says(&["samples.jsonl: was made with model m, and ", "with in-context"]);
+        .says(&["samples.jsonl: was made with model m, but ", "with in-context"]);
     let next = |style: &'static str, token: &'static str| {
         move |record: &mut Value| {
             record["metadata"]["prompt_style"] = json!(style);

@@ -92,9 +92,13 @@ fn a_server_gives_the_probability_of_the_targets_tokens() {
         "/tokenize" => ok(&json!({"tokens": request.prompt().bytes().collect::<Vec<u8>>()})),
         _ => {
             let numbers = request.body["prompt"].as_array().unwrap();
-            let entry = |(place, number): (usize, &Value)| match place {
-                0 => Value::Null,
-                _ => json!({ number.to_string(): {"logprob": -0.25, "decoded_token": "?"} }),
+            let entry = |(place, number): (usize, &Value)| {
+                let byte = u8::try_from(number.as_u64().unwrap()).unwrap();
+                let text = char::from(byte).to_string();
+                match place {
+                    0 => Value::Null,
+                    _ => json!({ number.to_string(): {"logprob": -0.25, "decoded_token": text} }),
+                }
             };
             let found: Vec<Value> = numbers.iter().enumerate().map(entry).collect();
             ok(&json!({"choices": [{"index": 0, "text": "x", "prompt_logprobs": found}]}))

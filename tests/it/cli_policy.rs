@@ -231,7 +231,7 @@ fn a_trained_policy_is_a_file() {
     place
         .run(&["policy", "explain", "learned.json"])
         .failed()
-        .says(&["learned.json", "of version 7", "policy train"]);
+        .says(&["learned.json", "format version 7", "policy train"]);
     place.write("learned.json", text.replace("\"indent\"", "\"moon\""));
     place
         .run(&[&sweep[..], &models].concat())
@@ -276,7 +276,7 @@ fn labels_that_do_not_serve_are_counted_or_refused() {
     place
         .run(&["policy", "sweep", "--labels", "one.jsonl", "--policy", "learned"])
         .failed()
-        .says(&["of one repository", "--model FILE"]);
+        .says(&["belong to one repository", "--model FILE"]);
     let mut alike = labels(0..2);
     alike.iter_mut().for_each(|label| label["label"] = json!(false));
     place.write("alike.jsonl", jsonl(&alike));
@@ -480,7 +480,10 @@ fn samples_do_not_take_the_place_of_the_base() {
     }
     place.write("plain.jsonl", jsonl(&place.records(&base)));
     let plain = ["--samples-from", "plain.jsonl", "--model", "in-context"];
-    place.run(&[&judge[..], &plain].concat()).failed().says(&["plain.jsonl:1: has no 'entropy'"]);
+    place
+        .run(&[&judge[..], &plain].concat())
+        .failed()
+        .says(&["plain.jsonl:1: 'entropy' is missing"]);
     let run = ["run", "--mode", "none,rg1", "--policy", "entropy@1"];
     place.stage(&run).partly().says(&["3 of 3 tasks lack entropy", "--samples-from FILE"]);
     let with = [&run[..], &["--samples-from", "samples.jsonl", "--format", "jsonl"]].concat();

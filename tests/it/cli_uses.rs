@@ -27,7 +27,10 @@ fn predictions_are_held_against_the_definitions_that_targets_use() {
     let eval = [&["eval", "--definitions"], &DATA[..], &["--predictions", "p.jsonl"]].concat();
     let to = |file: &'static str| [&eval[..], &["-o", file]].concat();
     predictions(&place, truth);
-    place.run(&to("truth.jsonl")).done().says(&["p.jsonl: 100.00 % of the definitions that"]);
+    place
+        .run(&to("truth.jsonl"))
+        .done()
+        .says(&["p.jsonl: predictions use 100.00 % of the definitions that"]);
     let found = place.records("truth.jsonl");
     assert!(
         10 * found.len() >= 9 * tasks,

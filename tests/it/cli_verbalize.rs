@@ -180,7 +180,7 @@ fn repositories_are_held_out_whole() {
 
     place.write("labels.jsonl", jsonl(&labels()[..3]));
     let ran = place.run(&VERBALIZE).failed();
-    ran.says(&["leave none of 1 repository to train on", "--validation 0"]);
+    ran.says(&["leave none of 1 repository for training", "--validation 0"]);
 }
 
 #[test]

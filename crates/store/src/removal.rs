@@ -55,10 +55,13 @@ fn list(folder: &Path) -> io::Result<fs::ReadDir> {
     fs::read_dir(folder)
 }
 
+/// Number of names that are tried before a folder counts as one that cannot be moved.
+const MOST_NAMES: usize = 1000;
+
 /// Moves a folder into a folder further up, under a free name.
 fn move_up(folder: &Path, into: &Path, number: &mut u64) -> io::Result<()> {
     list(folder)?; // a read-only folder cannot be moved either
-    loop {
+    for _ in 0..MOST_NAMES {
         *number += 1;
         match fs::rename(folder, into.join(format!(".removed-{number}"))) {
             Err(error)
@@ -71,6 +74,8 @@ fn move_up(folder: &Path, into: &Path, number: &mut u64) -> io::Result<()> {
             moved => return moved,
         }
     }
+    // Some file systems refuse to move certain folders with the error of a name that is taken.
+    Err(io::Error::other("this folder cannot be moved, so it cannot be removed"))
 }
 
 /// Accepts that another program has already removed the file.

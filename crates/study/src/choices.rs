@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use repoformer_core::repository::corpus::{RepositoryFolders, Walk, is_folder_name, languages};
+use repoformer_core::repository::corpus::{
+    RepositoryFolders, Walk, is_folder_name, is_link_out, languages,
+};
 use repoformer_core::retrieve::{Mode, QueryForm};
 use repoformer_evaluate::report::ChartPage;
 use repoformer_evaluate::statistics::Resampling;
@@ -98,7 +100,23 @@ pub fn repositories_in(
     }
     names.sort_unstable();
     names.dedup();
+    note_links(dir, &names, messages);
     Ok(names)
+}
+
+/// Prints a note that names the repositories whose folders are links to elsewhere.
+pub fn note_links(dir: &Path, names: &[String], messages: &dyn Messages) {
+    let links = names.iter().filter(|name| is_link_out(dir, name));
+    let links: Vec<&str> = links.map(String::as_str).collect();
+    if links.is_empty() {
+        return;
+    }
+    let listed = links.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ");
+    let more = if links.len() > LISTED { ", …" } else { "" };
+    let (count, noun) = (links.len(), plural(links.len(), "repository"));
+    messages.note(
+        format!("{}: {count} {noun} are links to elsewhere: {listed}{more}", dir.display()).into(),
+    );
 }
 
 /// Checks that the named repositories exist.

@@ -25,7 +25,8 @@ use repoformer_text::message;
 use repoformer_text::message::Message;
 
 use crate::choices::{
-    check_named, completion, repos_dir, repos_dir_of_modes, repositories_in, warn_of_departures,
+    check_named, completion, note_links, repos_dir, repos_dir_of_modes, repositories_in,
+    warn_of_departures,
 };
 use crate::experiment_settings::{cuts, prompts, retrieval};
 use crate::settings::{DECLARED, MetricName, Settings, StyleName};
@@ -440,6 +441,9 @@ fn repositories(settings: &Settings, tasks: Option<&mut TaskSet>) -> Result<Vec<
         let named = if all.is_empty() { named } else { &all };
         let (found, problems) = Experiment::settle_repositories(dir, named, tasks)?;
         settings.messages.problems(problems);
+        if all.is_empty() {
+            note_links(dir, &found, &*settings.messages);
+        }
         return Ok(found);
     }
     let Some(tasks) = tasks else {

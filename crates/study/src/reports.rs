@@ -40,8 +40,9 @@ impl Reports {
     pub fn new(folder: &Option<PathBuf>, settings: &Settings, names: Vec<String>) -> Result<Self> {
         let folder = report_folder(folder.as_ref(), settings)?;
         let reports = Self { folder, names, links: Vec::new() };
-        let other = reports.index()?.filter(|index| index.exists() && !is_own_index(index));
-        if let Some(index) = other {
+        if let Some(index) = reports.index()?.filter(|index| is_anothers(index))
+            && reports.names.len() > 1
+        {
             return fail(
                 message![
                     format!("{}: a ", index.display()),
@@ -91,7 +92,9 @@ impl Reports {
 
     /// Writes the page that links the reports, if there are several; returns its path.
     pub fn write(&self) -> Result<Option<PathBuf>> {
-        let Some(index) = self.index()? else { return Ok(None) };
+        let Some(index) = self.index()?.filter(|index| !is_anothers(index)) else {
+            return Ok(None);
+        };
         let links = self.links.iter().cloned().chain(self.earlier()?).collect();
         write_file(&index, IndexPage { title: INDEX.into(), links }.html().as_bytes())?;
         Ok(Some(index))
@@ -100,6 +103,11 @@ impl Reports {
 
 /// Title of the page that links reports.
 const INDEX: &str = "Reports";
+
+/// Returns true if a page exists that does not link reports.
+fn is_anothers(page: &Path) -> bool {
+    page.exists() && !is_own_index(page)
+}
 
 /// Returns true if an existing page links reports.
 fn is_own_index(page: &Path) -> bool {

@@ -55,7 +55,9 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     remarks.into_iter().for_each(output::tell);
     let results = &bench.settings.execution.results;
     let given = [&args.predictions, &exec.tests].into_iter().flatten();
-    let answers = given.chain([&tasks.path, results, &args.output]);
+    // A file of settings may hold the key of a server.
+    let files = settings.config.get().clone().unwrap_or_else(|| PathBuf::from("repoformer.toml"));
+    let answers = given.chain([&tasks.path, results, &args.output, &files]);
     let answers: Vec<&Path> = answers.map(PathBuf::as_path).collect();
     let folders = CopyFolders {
         repos_dir,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use repoformer_core::completion::Api;
-use repoformer_core::repository::corpus::{Checkout, Walk, languages};
+use repoformer_core::repository::corpus::{Checkout, Walk, is_link_out, languages};
 use repoformer_core::retrieve::Mode;
 use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
 use repoformer_pipeline::{Experiment, IN_CONTEXT};
@@ -75,6 +75,7 @@ pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service,
     // The embedded model cannot complete here, so this is the name of the server's model.
     let settings = settings.with(|values| values.model.replace(model.name.clone()));
     let policy = chosen_policy(&settings)?;
+    check_links(&settings)?;
     let (experiment, _) = single(&of_language(settings)?)?;
     if let names @ [_, _, ..] = &experiment.repositories[..] {
         return fail(
@@ -114,6 +115,19 @@ pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service,
         learner.map(|path| Learner::open(path, &endpoint, fragments, Arc::clone(&messages)));
     let learner = learner.transpose().map_err(explain)?;
     Ok((Service::new(live, decider, model, endpoint, session, learner, messages), watcher))
+}
+
+/// Refuses a repository that is a link out of the folder of repositories: somebody else may have made it.
+fn check_links(settings: &Settings) -> Result<()> {
+    let dir = repos_dir(settings)?;
+    let names = repositories_in(&dir, &settings.repo, &Screen)?;
+    match names.iter().find(|name| is_link_out(&dir, name)) {
+        Some(name) => fail(
+            format!("{}: a link that leads out of its folder", dir.join(name).display()),
+            "name the folder that it leads to with --repos-dir",
+        ),
+        None => Ok(()),
+    }
 }
 
 /// Returns the settings with the language of most files, unless a language was chosen.

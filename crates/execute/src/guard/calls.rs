@@ -289,6 +289,16 @@ const FILTERING: [(i64, Option<u64>); 2] =
 /// requests again.
 const NEWER_PRCTL: std::ops::Range<u64> = 77..1 << 16;
 
+/// Request to `prctl` that gives memory a name, by which the guard would no longer recognise shared memory.
+const PR_SET_VMA: u64 = 0x5356_4d41;
+
+/// Requests to files that reserve a part of the disk at once, as `fallocate` does.
+const RESERVING: [u64; 3] = [0x4030_5828, 0x4030_582a, 0x4030_5839];
+
+/// Bits of a request to a file that hold its type, and the type of btrfs: some of its requests show other folders of the file system, or
+/// make folders that cannot be removed. Programs that share blocks between files then copy the blocks.
+const BTRFS: (u64, u64) = (0xff00, 0x9400);
+
 /// Calls that can refer to all processes of a user, with the first argument that does.
 const OF_USER: [(i64, u64); 2] = [(libc::SYS_setpriority, 2), (libc::SYS_ioprio_set, 3)];
 
@@ -428,10 +438,16 @@ impl Filters {
             BTreeMap::from([(libc::SYS_setsockopt, settings().map_err(|e| failed(&e))?)]);
         let [mut unsupported, moves] =
             [ATTRIBUTES, MOVES].map(|calls| BTreeMap::from(calls.map(|call| (call, Vec::new()))));
+        let (mask, btrfs) = BTRFS;
+        let mut requests = vec![one((1, SeccompCmpOp::MaskedEq(mask), btrfs))?];
         if !guarded.may_reserve {
+            for request in RESERVING {
+                requests.push(one((1, SeccompCmpOp::Eq, request))?);
+            }
             // It reserves any amount of disk at once; programs fall back to writing.
             unsupported.insert(libc::SYS_fallocate, Vec::new());
         }
+        unsupported.insert(libc::SYS_ioctl, requests);
         let mut filters = vec![
             build(refused, libc::EPERM)?,
             build(settings, libc::ENOPROTOOPT)?,
@@ -452,7 +468,8 @@ impl Filters {
         }
         let newer =
             [(0, SeccompCmpOp::Ge, NEWER_PRCTL.start), (0, SeccompCmpOp::Lt, NEWER_PRCTL.end)];
-        filtering.entry(libc::SYS_prctl).or_default().push(rule(&newer)?);
+        let named = one((0, SeccompCmpOp::Eq, PR_SET_VMA))?;
+        filtering.entry(libc::SYS_prctl).or_default().extend([rule(&newer)?, named]);
         filters.push(build(filtering, libc::EINVAL)?);
         Ok(Self(filters))
     }

@@ -29,6 +29,9 @@ const OPEN_FILES: (u64, u64) = (4096, 256);
 /// Maximum number of queued signals with data, and of timers, of all processes of a run: a user's number of these is limited.
 const SIGNALS: u64 = 256;
 
+/// Largest memory that a process locks, in bytes: nobody counts the system's files that it locks.
+const LOCKED: u64 = 64 << 10;
+
 /// Start of a command, with its limits, priority and filters.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Launch {
@@ -111,6 +114,9 @@ impl Launch {
             if most > 0 {
                 limit(Resource::RLIMIT_CORE, 1, 1)?;
             }
+            let (soft, hard) =
+                getrlimit(Resource::RLIMIT_MEMLOCK).map_err(step("a limit of the system"))?;
+            limit(Resource::RLIMIT_MEMLOCK, soft.min(LOCKED), hard.min(LOCKED))?;
             limit(Resource::RLIMIT_CPU, self.cpu_seconds, self.cpu_seconds + 2)?;
             if let Some(bytes) = self.file_bytes {
                 limit(Resource::RLIMIT_FSIZE, bytes, bytes)?;

@@ -23,6 +23,8 @@ const COMPRESSED: [&str; 3] = ["", ".gz", ".zst"];
 pub(super) struct InputList {
     pub(super) files: Vec<PathBuf>,
     pub(super) others: Vec<PathBuf>,
+    /// Links that lead out of their input.
+    pub(super) links: Vec<PathBuf>,
 }
 
 /// Lists the files of inputs in the order in which they are named; files of a folder or pattern, by their paths. Each file is
@@ -44,6 +46,10 @@ pub(super) fn list(inputs: &[PathBuf], output: &Path) -> Result<InputList> {
             if is_output {
                 continue;
             }
+            if leads_out(input, &path, &real) {
+                listed.links.push(path);
+                continue;
+            }
             let is_read = is_named || has_known_end(&path);
             *(if is_read { &mut readable } else { &mut others }) += 1;
             match is_read {
@@ -60,6 +66,32 @@ pub(super) fn list(inputs: &[PathBuf], output: &Path) -> Result<InputList> {
         }
     }
     Ok(listed)
+}
+
+/// Returns true if a file of a folder or pattern is a link, or below one, that leads to neither the input nor the blobs of the hub's
+/// cache that has the input. Somebody else may have made it.
+fn leads_out(input: &Path, path: &Path, real: &Path) -> bool {
+    let text = input.to_string_lossy();
+    let is_pattern = !input.exists();
+    let root = if is_pattern {
+        let fixed = text.split(['*', '?', '[']).next().unwrap_or_default();
+        Path::new(
+            fixed
+                .rsplit_once('/')
+                .map_or(".", |(folder, _)| if folder.is_empty() { "/" } else { folder }),
+        )
+    } else {
+        input
+    };
+    if path == input {
+        return false;
+    }
+    let Ok(root) = std::path::absolute(root) else { return true };
+    let is_below =
+        |folder: &Path| files::canonicalize(folder).is_ok_and(|folder| real.starts_with(folder));
+    let snapshots = root.ancestors().chain(path.ancestors()).find(|one| one.ends_with("snapshots"));
+    let blobs = snapshots.and_then(Path::parent).map(|cache| cache.join("blobs"));
+    !is_below(&root) && !blobs.is_some_and(|blobs| is_below(&blobs))
 }
 
 fn ends() -> String {
@@ -226,6 +258,32 @@ mod tests {
             };
             Ok::<_, String>((of(listed.files), of(listed.others)))
         };
+        // Somebody else may have made links out of a folder; the hub's cache consists of links into its own blobs.
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::symlink;
+            for name in ["private/a.jsonl", "hub/blobs/x", "hub/snapshots/1/own.jsonl"] {
+                fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+                fs::write(at(name), "x").unwrap();
+            }
+            fs::create_dir(at("links")).unwrap();
+            for (to, name) in [
+                ("../private/a.jsonl", "links/a.jsonl"),
+                ("../private", "links/more"),
+                ("../../blobs/x", "hub/snapshots/1/a.jsonl"),
+                ("../../../private/a.jsonl", "hub/snapshots/1/b.jsonl"),
+            ] {
+                symlink(to, at(name)).unwrap();
+            }
+            let links = |name: &str| list(&[at(name)], &at("b/out")).map(|found| found.links.len());
+            assert!(names(&["links"]).unwrap_err().contains("has no file named"));
+            assert_eq!(links("links/*.jsonl").unwrap(), 1);
+            assert_eq!(links("hub/snapshots/1").unwrap(), 1);
+            assert_eq!(
+                names(&["hub/snapshots/1"]).unwrap().0,
+                "hub/snapshots/1/a.jsonl hub/snapshots/1/own.jsonl"
+            );
+        }
         let all = ("b/1.jsonl.zst b/2.parquet".to_owned(), "b/README.md".to_owned());
         assert_eq!(names(&["b"]).unwrap(), all);
         assert_eq!(names(&["odd", "b/2*", "b"]).unwrap().0, "odd b/2.parquet b/1.jsonl.zst");

@@ -66,6 +66,8 @@ pub struct GroupSummary {
     pub resumed: usize,
     /// Files in folders that do not have a table's extension.
     pub others: Vec<PathBuf>,
+    /// Links in folders that lead out of them, and are not read.
+    pub links: Vec<PathBuf>,
     /// Tasks whose targets have too few words to be found in files: their number, and the first.
     pub unchecked: Option<(usize, String)>,
     /// Notes on archives.
@@ -100,6 +102,7 @@ pub fn group(grouping: &Grouping) -> Result<GroupSummary> {
         is_known: false,
         resumed: 0,
         others: listed.others,
+        links: listed.links,
         notes: Vec::new(),
         problems: Vec::new(),
     };

@@ -18,7 +18,7 @@ const PROJECT: [&str; 10] = [
     "build.gradle", "build.gradle.kts", "PKG-INFO",
 ];
 /// Folders of version control.
-const CONTROL: [&str; 2] = [".git", ".hg"];
+pub(super) const CONTROL: [&str; 2] = [".git", ".hg"];
 /// Folders that are often in the root of a repository, and rarely repositories themselves.
 const PARTS: [&str; 2] = ["src", "tests"];
 

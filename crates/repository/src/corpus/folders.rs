@@ -10,6 +10,7 @@ use repoformer_text::message::UserChoice;
 use rustc_hash::FxHashSet;
 use walkdir::WalkDir;
 
+use super::checkout::CONTROL;
 use super::part::{is_cache, is_hidden, leads_out};
 use super::reading::identity;
 
@@ -45,17 +46,20 @@ impl RepositoryFolders {
     }
 }
 
-/// Returns the folders directly below `repos_dir`, except hidden ones, in code-point order.
+/// Returns the folders directly below `repos_dir`, except hidden ones, in code-point order. If `repos_dir` is under version control,
+/// somebody else may have made its links: those that lead out of it are left out, too.
 ///
 /// # Errors
 /// `repos_dir` cannot be listed or contains no folder.
 pub fn folder_names(repos_dir: &Path) -> Result<Vec<String>> {
     let cannot_list = |e| Error::reading(repos_dir, "list the repositories folder", e);
     let mut names = Vec::new();
+    let is_controlled = CONTROL.iter().any(|mark| repos_dir.join(mark).exists());
     for entry in files::read_dir(repos_dir).map_err(cannot_list)? {
         let entry = entry.map_err(cannot_list)?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        if !name.starts_with('.') && entry.path().is_dir() {
+        let is_folder = !name.starts_with('.') && entry.path().is_dir();
+        if is_folder && !(is_controlled && is_link_out(repos_dir, &name)) {
             names.push(name);
         }
     }
@@ -64,6 +68,13 @@ pub fn folder_names(repos_dir: &Path) -> Result<Vec<String>> {
     }
     names.sort_unstable();
     Ok(names)
+}
+
+/// Returns true if a folder below `repos_dir` is a link that leads out of it.
+pub fn is_link_out(repos_dir: &Path, name: &str) -> bool {
+    let path = repos_dir.join(name);
+    let real = files::canonicalize(repos_dir);
+    path.is_symlink() && real.is_ok_and(|real| leads_out(&real, &path).is_some())
 }
 
 /// Returns the error for a folder without repositories.
@@ -150,6 +161,29 @@ mod tests {
         fs::remove_file(dir.join("b/deep/er/a.go")).unwrap();
         let refused = RepositoryFolders::below(&dir.join("b")).unwrap_err().to_string();
         assert!(refused.contains("no folder with source files"), "{refused}");
+    }
+
+    /// Somebody else made the links of a clone.
+    #[cfg(unix)]
+    #[test]
+    fn links_out_of_a_clone_are_no_repositories() {
+        use std::os::unix::fs::symlink;
+        let temporary = tempfile::tempdir().unwrap();
+        let dir = temporary.path().join("clone");
+        for path in ["clone/own/setup.py", "private/setup.py"] {
+            let path = temporary.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        symlink("../private", dir.join("private")).unwrap();
+        symlink("own", dir.join("again")).unwrap();
+        assert_eq!(folder_names(&dir).unwrap(), ["again", "own", "private"]);
+        assert!(is_link_out(&dir, "private") && !is_link_out(&dir, "again"));
+        fs::create_dir(dir.join(".git")).unwrap();
+        assert_eq!(folder_names(&dir).unwrap(), ["again", "own"]);
+        fs::remove_dir_all(dir.join("own")).unwrap();
+        fs::remove_file(dir.join("again")).unwrap();
+        assert_eq!(super::super::Checkout::find(&dir).unwrap().signs, [".git"]);
     }
 
     #[cfg(unix)]
