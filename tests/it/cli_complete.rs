@@ -364,7 +364,7 @@ fn a_batch_is_written_and_read() {
         "prompts.jsonl:2: task without id: it has no answer yet",
         "complete: 1 predictions",
     ]);
-    of(&["--write-batch", "rest.jsonl"]).says(&["1 request (1 prompt is answered"]);
+    of(&["--write-batch", "rest.jsonl"]).says(&["1 request (1 prompt is already answered"]);
     assert_eq!(place.records("rest.jsonl"), requests[1..]);
     place.write("more.jsonl", crate::support::jsonl(&[batch_answer(&requests[1], "2")]));
     of(&["--read-batch", "answers.jsonl", "--read-batch", "more.jsonl", "-o", "out.jsonl"])
