@@ -11,7 +11,7 @@ use repoformer_study::settings::SETTINGS;
 use repoformer_text::names::did_you_mean;
 
 use crate::commands::manual::{item, name_commands, with_values};
-use crate::output::{fail, write_data};
+use crate::output::{fail, note, write_data};
 use crate::settings::{ValueList, explain};
 
 /// Screen that `-h` prints for a command: its most used flags and an example.
@@ -56,9 +56,9 @@ static SCREENS: &[Screen] = screens! {
     "inspect" "repoformer inspect data/cache/FILE --format jsonl";
     "sample" "repoformer sample --repos-dir repos --kind line --per-repo 200 -o tasks.jsonl"
         "repos-dir" "kind" "per-repo" "language" "no-tests" "from-commits" "seed" "output";
-    "label" "repoformer label all --repos-dir repos -o train.jsonl";
-    "label all" "repoformer label all --repos-dir repos --model NAME --endpoint URL -o train.jsonl"
-        "repos-dir" "model" "endpoint" "threshold" "prompt-style" "seed" "output";
+    "label" "repoformer label all --repos-dir repos --tokenizer model/tokenizer.json -o sequences";
+    "label all" "repoformer label all --repos-dir repos --tokenizer model/tokenizer.json -o sequences"
+        "repos-dir" "tokenizer" "model" "endpoint" "threshold" "prompt-style" "seed" "output";
     "label sample" "repoformer label sample --repos-dir repos -o instances.jsonl"
         "repos-dir" "kind" "fragments" "shard" "seed" "output";
     "label judge" "repoformer label judge --instances i.jsonl --base none.jsonl --rag rg1.jsonl -o labels.jsonl"
@@ -109,6 +109,9 @@ const PURPOSE_WIDTH: usize = 16;
 /// Longest help of a flag that fits on its line of a screen.
 const BRIEF_WIDTH: usize = 70;
 
+/// Least number of words of a help that is cut.
+const BRIEF_WORDS: usize = 3;
+
 #[derive(Debug, Args)]
 pub(crate) struct HelpArgs {
     /// Command (`run`, `label sample`), setting (`top-k`) or flag (`--missing`) [default: all commands]
@@ -136,6 +139,11 @@ pub(crate) fn run(args: &HelpArgs, mut program: Command) -> Result<()> {
         command = next;
     }
     print(&full(command, path.trim()));
+    let is_setting = |key: &str| key == path.trim();
+    if SETTINGS.iter().any(|setting| is_setting(setting.key)) {
+        let name = path.trim();
+        note(format!("`repoformer help --{name}` explains the flag of this name"));
+    }
     Ok(())
 }
 
@@ -198,8 +206,16 @@ fn shorten(arg: &Arg) -> String {
     if text.chars().count() <= BRIEF_WIDTH {
         return text.to_owned();
     }
-    let end = [": ", "; ", " (", ", "].iter().filter_map(|sign| text.find(sign)).min();
-    text[..end.unwrap_or(text.len())].to_owned()
+    let ends = [": ", "; ", " (", ", "].iter().flat_map(|sign| text.match_indices(sign));
+    let ends = ends.map(|(end, _)| end).filter(|end| (3..=BRIEF_WIDTH).contains(end));
+    let mut ends: Vec<usize> =
+        ends.filter(|end| text[..*end].split(' ').count() >= BRIEF_WORDS).collect();
+    ends.sort_unstable();
+    if let Some(end) = ends.first() {
+        return text[..*end].to_owned();
+    }
+    let start: String = text.chars().take(BRIEF_WIDTH).collect();
+    format!("{} …", start.rsplit_once(' ').map_or(&*start, |(start, _)| start))
 }
 
 fn full_text(arg: &Arg) -> String {

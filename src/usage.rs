@@ -17,13 +17,19 @@ use crate::settings::completable;
 pub(crate) fn tell(answer: &Error, mut program: Command) -> ExitCode {
     if answer.kind() == ErrorKind::DisplayHelp {
         program.build(); // Global flags belong to every command from then on.
-        let arguments: Vec<String> =
-            std::env::args_os().skip(1).map(|one| one.to_string_lossy().into()).collect();
+        let arguments = given_arguments();
         let (command, path) = find_chosen(&program, &arguments);
         let path = path.strip_prefix("repoformer").unwrap_or(&path).trim_start();
         let is_full = arguments.iter().any(|one| one == "--help");
         print(&if is_full { full(command, path) } else { brief(command, path) });
         return ExitCode::SUCCESS;
+    }
+    if answer.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        program.build();
+        let (command, path) = find_chosen(&program, &given_arguments());
+        let path = path.strip_prefix("repoformer").unwrap_or(&path).trim_start();
+        output::announce(brief(command, path).to_string().trim_end());
+        return ExitCode::from(2);
     }
     match explain(answer, program) {
         Some(error) => {
@@ -52,8 +58,7 @@ fn explain(answer: &Error, program: Command) -> Option<anyhow::Error> {
     };
     let mut program = program;
     program.build(); // Global flags belong to every command from then on.
-    let arguments: Vec<String> =
-        std::env::args_os().skip(1).map(|one| one.to_string_lossy().into_owned()).collect();
+    let arguments = given_arguments();
     let (command, path) = find_chosen(&program, &arguments);
     let told: anyhow::Result<()> = match answer.kind() {
         ErrorKind::InvalidSubcommand => {
@@ -145,6 +150,11 @@ fn explain(answer: &Error, program: Command) -> Option<anyhow::Error> {
         _ => return None,
     };
     told.err()
+}
+
+/// Returns the arguments of the command line.
+fn given_arguments() -> Vec<String> {
+    std::env::args_os().skip(1).map(|one| one.to_string_lossy().into_owned()).collect()
 }
 
 /// Returns a flag without its value: `--tasks` of `--tasks <FILE>`.

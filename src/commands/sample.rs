@@ -116,7 +116,9 @@ fn report(drawn: &FolderTasks, sampling: &Sampling) {
             let is_part = *tests || !paths.is_empty();
             let rest = match (is_part, tables) {
                 (true, _) => " outside the excluded files",
-                (false, true) => " outside data tables (pass --data-tables draw to use their rows)",
+                (false, true) => {
+                    "; rows of data tables are not drawn (--data-tables draw uses them)"
+                }
                 (false, false) => "",
             };
             output::note(format!(

@@ -61,7 +61,9 @@ impl Printable for SweepResults {
             format!("{title}\n{}\n", table.text())
         };
         let parts: String = self.parts().into_iter().map(part).collect();
-        format!("{}\n\n{parts}{NOTE}\n", self.finding())
+        let is_known = |line: &&str| !self.retrievers.is_empty() || !line.starts_with("SU:");
+        let note = NOTE.lines().filter(is_known).collect::<Vec<_>>().join("\n");
+        format!("{}\n\n{parts}{note}\n", self.finding())
     }
 
     fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {
