@@ -71,7 +71,7 @@ static SCREENS: &[Screen] = screens! {
     "policy sweep" "repoformer policy sweep --labels labels.jsonl --policy learned,random --latency latency.jsonl"
         "labels" "policy" "model" "metric" "threshold" "latency" "report" "format" "output";
     "policy features" "repoformer policy features --labels labels.jsonl -o features.csv";
-    "convert" "repoformer convert archive.jsonl --to tasks -o tasks.jsonl"
+    "convert" "repoformer convert records.jsonl --to repoeval -o tasks.jsonl"
         "to" "repos-dir" "repo" "tasks" "language" "output";
     "group" "repoformer group stack.parquet -o shards"
         "dedup" "decontaminate" "max-repository" "shards" "output";
@@ -110,7 +110,7 @@ const PURPOSE_WIDTH: usize = 16;
 const BRIEF_WIDTH: usize = 70;
 
 /// Least number of words of a help that is cut.
-const BRIEF_WORDS: usize = 3;
+const BRIEF_WORDS: usize = 2;
 
 #[derive(Debug, Args)]
 pub(crate) struct HelpArgs {
