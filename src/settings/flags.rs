@@ -13,6 +13,9 @@ use repoformer_study::settings::{
 /// Name of the flag that every command with settings has.
 pub(crate) const SHOW: &str = "show-settings";
 
+/// Hidden argument whose only value is the name of its command.
+const COMMAND: &str = "command-of-settings";
+
 /// Flags of the settings that a subcommand accepts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SettingFlags {
@@ -38,7 +41,10 @@ impl Args for SettingFlags {
             .help_heading("Data set")
             .action(ArgAction::SetTrue);
         let flags = SETTINGS.iter().filter_map(|setting| flag(setting, &name));
-        command.args(flags).arg(show)
+        // Matches do not say which flags their command has, but for a build with debug assertions.
+        let own = Arg::new(COMMAND).long(COMMAND).hide(true);
+        let own = own.value_parser([name.clone()]).default_value(name.clone());
+        command.args(flags).arg(show).arg(own)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -48,16 +54,18 @@ impl Args for SettingFlags {
 
 impl FromArgMatches for SettingFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let mut invocation = Invocation::default();
+        let command = matches.get_one::<String>(COMMAND).map_or("", String::as_str);
+        let has = |setting| is_flag_of(setting, command);
+        let mut invocation = Invocation {
+            scores: has(&DECLARED.metrics),
+            completes: has(&DECLARED.api),
+            has_shards: has(&DECLARED.shard),
+            edits: !has(&DECLARED.tasks),
+            ..Invocation::default()
+        };
         for setting in SETTINGS {
             let key = setting.key;
-            let known = matches.try_contains_id(key);
-            invocation.scores |= *setting == &DECLARED.metrics && known.is_ok();
-            invocation.completes |= *setting == &DECLARED.api && known.is_ok();
-            invocation.has_shards |= *setting == &DECLARED.shard && known.is_ok();
-            invocation.edits |= *setting == &DECLARED.tasks && known.is_err();
-            let is_known = known.unwrap_or_default();
-            if !is_known || matches.value_source(key) != Some(ValueSource::CommandLine) {
+            if !has(setting) || matches.value_source(key) != Some(ValueSource::CommandLine) {
                 continue;
             }
             let values = match matches.try_get_many::<String>(key) {
@@ -75,6 +83,12 @@ impl FromArgMatches for SettingFlags {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+/// Returns true if a subcommand has the flag of a setting.
+fn is_flag_of(setting: &Setting, command: &str) -> bool {
+    let has_it = setting.commands.is_empty() || setting.commands.contains(&command);
+    has_it && !setting.not_for.contains(&command)
 }
 
 /// True if a subcommand uses the setting itself, rather than only passing it to other stages.
@@ -96,8 +110,7 @@ fn is_own(setting: &Setting, command: &str) -> bool {
 
 /// Returns the flag of a setting for a subcommand; `None` if the subcommand does not have it.
 fn flag(setting: &Setting, command: &str) -> Option<Arg> {
-    let has_it = setting.commands.is_empty() || setting.commands.contains(&command);
-    if !has_it || setting.not_for.contains(&command) {
+    if !is_flag_of(setting, command) {
         return None;
     }
     let mut help = setting.help.replace("{names}", &setting.known_values());
@@ -184,10 +197,18 @@ mod tests {
 
     #[test]
     fn servers_for_editors_are_known_by_their_flags() {
-        for (name, edits) in [("serve", true), ("lsp", true), ("run", false), ("window", false)] {
+        // Each with whether it serves editors, scores, completes, and works on shards.
+        for (name, known) in [
+            ("serve", [true, false, false, false]),
+            ("lsp", [true, false, false, false]),
+            ("run", [false, true, true, false]),
+            ("window", [false, false, false, true]),
+            ("complete", [false, false, true, true]),
+        ] {
             let command = SettingFlags::augment_args(Command::new(name));
             let flags = SettingFlags::from_arg_matches(&command.get_matches_from([name])).unwrap();
-            assert_eq!(flags.edits, edits, "{name}");
+            let found = [flags.edits, flags.scores, flags.completes, flags.has_shards];
+            assert_eq!(found, known, "{name}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use repoformer_core::repository::corpus::{
-    RepositoryFolders, Walk, is_folder_name, is_link_out, languages,
+    RepositoryFolders, Walk, foreign_links, is_folder_name, is_link_out, languages,
 };
 use repoformer_core::retrieve::{Mode, QueryForm};
 use repoformer_evaluate::report::ChartPage;
@@ -104,19 +104,29 @@ pub fn repositories_in(
     Ok(names)
 }
 
-/// Prints a note that names the repositories whose folders are links to elsewhere.
+/// Prints notes that name the repositories whose folders are links to elsewhere, and such links that are not read.
 pub fn note_links(dir: &Path, names: &[String], messages: &dyn Messages) {
-    let links = names.iter().filter(|name| is_link_out(dir, name));
-    let links: Vec<&str> = links.map(String::as_str).collect();
-    if links.is_empty() {
-        return;
+    let list = |links: &[String]| {
+        let listed = links.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+        format!("{listed}{}", if links.len() > LISTED { ", …" } else { "" })
+    };
+    let links: Vec<String> = names.iter().filter(|name| is_link_out(dir, name)).cloned().collect();
+    if !links.is_empty() {
+        let listed = list(&links);
+        messages.note(format!("{}: links to elsewhere are read: {listed}", dir.display()).into());
     }
-    let listed = links.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ");
-    let more = if links.len() > LISTED { ", …" } else { "" };
-    let (count, noun) = (links.len(), plural(links.len(), "repository"));
-    messages.note(
-        format!("{}: {count} {noun} are links to elsewhere: {listed}{more}", dir.display()).into(),
-    );
+    let mut left = foreign_links(dir);
+    left.retain(|name| !names.contains(name));
+    if !left.is_empty() {
+        messages.note(message![
+            format!(
+                "{}: links out of a folder under version control are not read: {}; name them with ",
+                dir.display(),
+                list(&left)
+            ),
+            &DECLARED.repo
+        ]);
+    }
 }
 
 /// Checks that the named repositories exist.

@@ -292,6 +292,11 @@ const NEWER_PRCTL: std::ops::Range<u64> = 77..1 << 16;
 /// Request to `prctl` that gives memory a name, by which the guard would no longer recognise shared memory.
 const PR_SET_VMA: u64 = 0x5356_4d41;
 
+/// Advice on memory, and a request to `prctl`, by which the kernel merges equal pages: undoing it takes hours for large regions, in
+/// which nobody can read the process's mappings.
+const MERGING: [u64; 2] = [libc::MADV_MERGEABLE as u64, libc::MADV_UNMERGEABLE as u64];
+const PR_SET_MEMORY_MERGE: u64 = 67;
+
 /// Requests to files that reserve a part of the disk at once, as `fallocate` does.
 const RESERVING: [u64; 3] = [0x4030_5828, 0x4030_582a, 0x4030_5839];
 
@@ -468,8 +473,13 @@ impl Filters {
         }
         let newer =
             [(0, SeccompCmpOp::Ge, NEWER_PRCTL.start), (0, SeccompCmpOp::Lt, NEWER_PRCTL.end)];
+        let merged = one((0, SeccompCmpOp::Eq, PR_SET_MEMORY_MERGE))?;
         let named = one((0, SeccompCmpOp::Eq, PR_SET_VMA))?;
-        filtering.entry(libc::SYS_prctl).or_default().extend([rule(&newer)?, named]);
+        filtering.entry(libc::SYS_prctl).or_default().extend([rule(&newer)?, named, merged]);
+        let advice = MERGING.map(|advice| one((2, SeccompCmpOp::Eq, advice)));
+        let advice = advice.into_iter().collect::<Result<Vec<_>, _>>()?;
+        filtering.insert(libc::SYS_madvise, advice.clone());
+        filtering.insert(libc::SYS_process_madvise, advice);
         filters.push(build(filtering, libc::EINVAL)?);
         Ok(Self(filters))
     }

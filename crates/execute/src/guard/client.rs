@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::prctl;
 use nix::sys::signal::{Signal, kill};
@@ -240,8 +240,9 @@ impl Guard {
             // A guard that refuses to start does not read its order.
             let _ = input.write_all(&line);
             let (answered, waits) = mpsc::channel::<()>();
+            let until = Instant::now() + Duration::from_secs_f64(order.limits.wall_seconds) + GRACE;
             thread::scope(|scope| {
-                scope.spawn(move || end_if_stopped(number, stage != "open", &waits));
+                scope.spawn(move || end_if_stuck(number, stage != "open", until, &waits));
                 let read = stdout.read_to_end(&mut answer);
                 drop(answered);
                 read
@@ -256,13 +257,27 @@ impl Guard {
     }
 }
 
-/// Kills a guard that is stopped, because a stopped guard enforces no limit. `has_inner` means that the guard starts a second one in its
+/// Time that a guard may take beyond the time limit of its command, to end processes and unmount layers.
+const GRACE: Duration = Duration::from_secs(60);
+
+/// Number of successive looks, 200 ms apart, at a guard that waits for the kernel before the guard counts as stuck.
+const STUCK: u32 = 25;
+
+/// Kills a guard that is stopped, waits for the kernel for seconds (such as for the list of a process's mappings, which the process can
+/// keep locked), or exceeds its time: such a guard enforces no limit. `has_inner` means that the guard starts a second one in its
 /// namespaces. Returns once the guard's answer has been read.
-fn end_if_stopped(guard: Pid, has_inner: bool, waits: &mpsc::Receiver<()>) {
-    let mut seen = 0;
+fn end_if_stuck(guard: Pid, has_inner: bool, until: Instant, waits: &mpsc::Receiver<()>) {
+    let (mut seen, mut waited) = (0, 0);
     while waits.recv_timeout(Duration::from_millis(200)) == Err(mpsc::RecvTimeoutError::Timeout) {
         let inner = if has_inner { processes::children(guard) } else { Vec::new() };
-        let mut stopped = inner.into_iter().chain([guard]);
+        let guards: Vec<Pid> = inner.into_iter().chain([guard]).collect();
+        let is_waiting = guards.iter().any(|pid| processes::state(*pid) == Some('D'));
+        waited = if is_waiting { waited + 1 } else { 0 };
+        if waited >= STUCK || Instant::now() > until {
+            guards.iter().for_each(|pid| drop(kill(*pid, Signal::SIGKILL)));
+            continue;
+        }
+        let mut stopped = guards.into_iter();
         let is_stopped =
             |pid: &Pid| processes::state(*pid).is_some_and(|state| matches!(state, 'T' | 't'));
         let Some(stopped) = stopped.find(is_stopped) else {

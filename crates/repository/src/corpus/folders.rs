@@ -46,28 +46,50 @@ impl RepositoryFolders {
     }
 }
 
-/// Returns the folders directly below `repos_dir`, except hidden ones, in code-point order. If `repos_dir` is under version control,
-/// somebody else may have made its links: those that lead out of it are left out, too.
+/// Returns the folders directly below `repos_dir`, except hidden ones and [foreign links](foreign_links), in code-point order.
 ///
 /// # Errors
 /// `repos_dir` cannot be listed or contains no folder.
 pub fn folder_names(repos_dir: &Path) -> Result<Vec<String>> {
+    let mut names = all_folders(repos_dir)?;
+    let foreign = foreign_among(repos_dir, &names);
+    names.retain(|name| foreign.binary_search(name).is_err());
+    if names.is_empty() {
+        return Err(not_repositories(repos_dir, "contains no folder"));
+    }
+    Ok(names)
+}
+
+/// Returns the folders directly below `repos_dir`, except hidden ones, in code-point order.
+fn all_folders(repos_dir: &Path) -> Result<Vec<String>> {
     let cannot_list = |e| Error::reading(repos_dir, "list the repositories folder", e);
     let mut names = Vec::new();
-    let is_controlled = CONTROL.iter().any(|mark| repos_dir.join(mark).exists());
     for entry in files::read_dir(repos_dir).map_err(cannot_list)? {
         let entry = entry.map_err(cannot_list)?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        let is_folder = !name.starts_with('.') && entry.path().is_dir();
-        if is_folder && !(is_controlled && is_link_out(repos_dir, &name)) {
+        if !name.starts_with('.') && entry.path().is_dir() {
             names.push(name);
         }
     }
-    if names.is_empty() {
-        return Err(not_repositories(repos_dir, "holds no folder"));
-    }
     names.sort_unstable();
     Ok(names)
+}
+
+/// Returns the links below `repos_dir` that lead out of it, if `repos_dir` is under version control: somebody else may have made them,
+/// so they are repositories only if the user names them.
+pub fn foreign_links(repos_dir: &Path) -> Vec<String> {
+    foreign_among(repos_dir, &all_folders(repos_dir).unwrap_or_default())
+}
+
+fn foreign_among(repos_dir: &Path, names: &[String]) -> Vec<String> {
+    let links: Vec<String> =
+        names.iter().filter(|name| is_link_out(repos_dir, name)).cloned().collect();
+    let real = files::canonicalize(repos_dir).unwrap_or_else(|_| repos_dir.to_owned());
+    let is_controlled = || {
+        let mut folders = real.ancestors();
+        folders.any(|folder| CONTROL.iter().any(|mark| folder.join(mark).exists()))
+    };
+    if links.is_empty() || !is_controlled() { Vec::new() } else { links }
 }
 
 /// Returns true if a folder below `repos_dir` is a link that leads out of it.
@@ -179,8 +201,14 @@ mod tests {
         symlink("own", dir.join("again")).unwrap();
         assert_eq!(folder_names(&dir).unwrap(), ["again", "own", "private"]);
         assert!(is_link_out(&dir, "private") && !is_link_out(&dir, "again"));
+        assert_eq!(foreign_links(&dir), [""; 0]);
+        for controlled in [dir.clone(), temporary.path().to_owned()] {
+            fs::create_dir(controlled.join(".git")).unwrap();
+            assert_eq!(folder_names(&dir).unwrap(), ["again", "own"]);
+            assert_eq!(foreign_links(&dir), ["private"]);
+            fs::remove_dir(controlled.join(".git")).unwrap();
+        }
         fs::create_dir(dir.join(".git")).unwrap();
-        assert_eq!(folder_names(&dir).unwrap(), ["again", "own"]);
         fs::remove_dir_all(dir.join("own")).unwrap();
         fs::remove_file(dir.join("again")).unwrap();
         assert_eq!(super::super::Checkout::find(&dir).unwrap().signs, [".git"]);

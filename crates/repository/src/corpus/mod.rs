@@ -27,7 +27,7 @@ mod reading;
 
 pub use checkout::Checkout;
 pub use checkout::signs;
-pub use folders::{RepositoryFolders, folder_names, is_link_out};
+pub use folders::{RepositoryFolders, folder_names, foreign_links, is_link_out};
 #[cfg(feature = "gitignore")]
 pub use ignored::{GIT_EXCLUDE, GIT_IGNORE, lists_outside};
 pub use listing::languages;

@@ -83,11 +83,10 @@ fn suggest<'n>(
 
 pub(super) fn read_profile(name: &str) -> Result<FileSettings> {
     let own = Path::new("configs").join(format!("{name}.toml"));
-    if own.is_file() {
-        return read_file(&own);
-    }
+    // No file takes the place of a bundled profile: somebody else may have written it.
     match find_bundled(name) {
         Some(profile) => parse(profile.text, &format!("profile {name}")),
+        None if own.is_file() => read_file(&own),
         None => {
             let names = profiles();
             fail(

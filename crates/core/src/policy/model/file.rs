@@ -156,7 +156,7 @@ impl PolicyModel {
     /// # Errors
     /// As for [`PolicyModel::read`].
     pub fn open(path: &Path) -> Result<Self> {
-        if path.as_os_str() == BUNDLED && !path.is_file() {
+        if path.as_os_str() == BUNDLED {
             return Self::load_bundled();
         }
         Self::read(path)

@@ -99,7 +99,7 @@ fn a_policy_learns_from_what_a_model_asks_for() {
     assert_eq!(policy.probability(&unasked), None);
     examples.all.push(unasked);
     let error = train(&examples, LearnedPolicy::SelfScored).unwrap_err().to_string();
-    assert!(error.contains("1 of 121 lack the data that policy self-scored"), "{error}");
+    assert!(error.contains("1 of 121 labels lack the data that policy self-scored"), "{error}");
 }
 
 #[test]
