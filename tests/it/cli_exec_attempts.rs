@@ -124,6 +124,7 @@ const ATTEMPTS: &[(&str, bool, bool)] = &[
     ("futex-table", false, false),
     ("locked", false, false),
     ("named-memory", false, false),
+    ("merged-memory", false, false),
     ("leave", false, false),
     ("left", false, true), // what lies outside the copy and the scratch folder
 ];

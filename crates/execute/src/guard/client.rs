@@ -240,7 +240,9 @@ impl Guard {
             // A guard that refuses to start does not read its order.
             let _ = input.write_all(&line);
             let (answered, waits) = mpsc::channel::<()>();
-            let until = Instant::now() + Duration::from_secs_f64(order.limits.wall_seconds) + GRACE;
+            let until = Instant::now()
+                + Duration::from_secs_f64(order.limits.wall_seconds.min(1e9))
+                + GRACE;
             thread::scope(|scope| {
                 scope.spawn(move || end_if_stuck(number, stage != "open", until, &waits));
                 let read = stdout.read_to_end(&mut answer);
@@ -274,7 +276,10 @@ fn end_if_stuck(guard: Pid, has_inner: bool, until: Instant, waits: &mpsc::Recei
         let is_waiting = guards.iter().any(|pid| processes::state(*pid) == Some('D'));
         waited = if is_waiting { waited + 1 } else { 0 };
         if waited >= STUCK || Instant::now() > until {
-            guards.iter().for_each(|pid| drop(kill(*pid, Signal::SIGKILL)));
+            for pid in guards {
+                // It may have ended.
+                let _ = kill(pid, Signal::SIGKILL);
+            }
             continue;
         }
         let mut stopped = guards.into_iter();
