@@ -2,7 +2,7 @@
 //!
 //! - [`TestServer`]: the server. It listens on a free port of this machine and records each [`ReceivedRequest`].
 //! - [`answer()`], [`ok`], [`refusal`], [`refusal_with`], [`events`]: the bytes of an answer; [`completion`], [`next_token`],
-//! [`token_completion`]: the bytes of a model's answer. [`gate`]: makes an answer wait.
+//!   [`token_completion`]: the bytes of a model's answer. [`gate`]: makes an answer wait.
 //!
 //! ```
 //! use std::io::{Read, Write};

@@ -292,7 +292,7 @@ mod reading {
                     .ends_with("contains the scores of several predictions: none, rg1")
             );
             let (error, _) = file.refuses("#gt");
-            assert_eq!(error, "s.json: contains scores of none,, but not of 'gt' rg1");
+            assert_eq!(error, "s.json: contains scores of none, rg1, but not of 'gt'");
         }
         // A name with # is first tried as a file name.
         let file = File::new("");

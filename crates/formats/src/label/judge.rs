@@ -296,7 +296,10 @@ mod tests {
         let of_part = |output, shard| inputs.judge(["labels-0", "base", "rag"], output, shard);
         let [first, second] = [0, 1].map(|index| Shard::all(2).nth(index));
         let other = of_part("x", second).unwrap_err();
-        assert!(other.to_string().contains("the instances of shard 1/2, not of 2/2"), "{other}");
+        assert!(
+            other.to_string().contains("the instances of shard 1/2, not of shard 2/2"),
+            "{other}"
+        );
         of_part("same", first).unwrap();
         of_part("own", None).unwrap();
         assert_eq!(read("own"), read("same"));

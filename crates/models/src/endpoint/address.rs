@@ -83,7 +83,7 @@ impl Address {
             let hint = "write a number from 1 to 65535, as in :8080, or omit the port".into();
             // Text that is not a port may be a key.
             return Err(Error::Endpoint {
-                url: format!("{scheme}://{host}:{MASK}"),
+                url: format!("{scheme}://{MASK}"),
                 reason: "its port is not a number from 1 to 65535".into(),
                 hint,
                 status: None,

@@ -318,7 +318,7 @@ mod tests {
         let text = format!("{{\"x\": [{}0], \"choices\": []}}", "[[]],".repeat(1000));
         assert!(parse(text.as_bytes(), context(3010)).is_ok());
         let failure = parse(text.as_bytes(), context(2900)).unwrap_err();
-        assert!(failure.reason.contains("2900 values of JSON"), "{}", failure.reason);
+        assert!(failure.reason.contains("2900 JSON values"), "{}", failure.reason);
         let text = format!("{{\"x\": \"{}\"}}", "[[]],".repeat(1000));
         assert!(parse(text.as_bytes(), context(9)).is_ok());
     }

@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(folder_names(dir).unwrap().len(), 8);
 
         let refused = RepositoryFolders::below(&dir.join("docs")).unwrap_err().to_string();
-        assert!(refused.contains("holds no folder;"), "{refused}");
+        assert!(refused.contains("contains no folder;"), "{refused}");
         let refused = RepositoryFolders::below(&dir.join("b/deep/..")).unwrap();
         assert_eq!(refused.names, ["deep"]);
         fs::remove_file(dir.join("b/deep/er/a.go")).unwrap();

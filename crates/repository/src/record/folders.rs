@@ -473,9 +473,9 @@ mod tests {
             ("r", "a\\x.py", "contains a backslash"),
             ("r", "a//b.py", "is there twice"),
             ("..", "x.py", "leads out"),
-            ("a/b", "x.py", "cannot name"),
-            (".git", "x.py", "cannot name"),
-            ("GIT~1", "config", "cannot name"),
+            ("a/b", "x.py", "cannot be used"),
+            (".git", "x.py", "cannot be used"),
+            ("GIT~1", "config", "cannot be used"),
             ("r", "a/b.py", "is there twice"),
             ("r", "a", "is there twice"),
             ("r", "a/b.py/c.py", "is below a file"),
@@ -496,7 +496,7 @@ mod tests {
         {
             let mut folders = Folders::create(&repos).unwrap();
             #[cfg(unix)]
-            assert!(reason_of(folders.write("link", "c.py", b"")).contains("is there already"));
+            assert!(reason_of(folders.write("link", "c.py", b"")).contains("already exists"));
             assert_eq!(folders.write("r", "a/b.py", text.as_bytes()).unwrap(), WriteOutcome::Whole);
             write(&mut folders, &format!("new{}", same.len()), "c.py");
             let placed = folders.finish().unwrap();

@@ -404,6 +404,9 @@ mod tests {
         });
         let error = read.unwrap_err().to_string();
         assert!(error.contains("x.parquet: cannot read this Parquet table: its values"), "{error}");
-        assert!(error.contains("500 times its size") && count == ALWAYS / 1008, "{error}: {count}");
+        assert!(
+            error.contains("more than 500 times as large as the file") && count == ALWAYS / 1008,
+            "{error}: {count}"
+        );
     }
 }
