@@ -43,8 +43,8 @@ pub(crate) struct ReportArgs {
 /// Returns the default folder of reports, unless it has a report of other tasks.
 fn default_folder(experiment: &Experiment) -> Result<PathBuf> {
     let folder = PathBuf::from("report");
-    let tasks = experiment.tasks.as_ref().map(|set| set.path.clone()).unwrap_or_default();
-    match other_tasks(&folder, &tasks) {
+    // Without tasks, there is nothing to report on, which is refused later.
+    match experiment.tasks.as_ref().and_then(|set| other_tasks(&folder, &set.path)) {
         Some(other) => output::fail(
             format!("{}: has the report of {other}", folder.display()),
             "name another folder with -o, or replace it with `-o report`",

@@ -385,12 +385,19 @@ pub fn read_result(folder: &Path) -> Option<(String, String)> {
     Some((text("title")?, text("finding")?))
 }
 
-/// Returns the task file of the report in a folder, if it is not this one.
+/// Returns what the page in a folder reports on, if it is not this task file.
 pub fn other_tasks(folder: &Path, tasks: &Path) -> Option<String> {
-    let manifest = manifest::read(&ReportPaths::new(folder).manifest()).ok()?;
-    let mut inputs = manifest.get("inputs")?.as_array()?.iter();
-    let path = inputs.find(|input| input["name"] == "tasks")?["path"].as_str()?;
-    (Path::new(path) != tasks).then(|| path.to_owned())
+    let place = ReportPaths::new(folder);
+    if !place.page.exists() {
+        return None;
+    }
+    let manifest = manifest::read(&place.manifest()).unwrap_or_default();
+    let mut inputs = manifest.get("inputs").and_then(Value::as_array).into_iter().flatten();
+    let path =
+        inputs.find(|input| input["name"] == "tasks").and_then(|input| input["path"].as_str());
+    let Some(path) = path else { return Some("something else".into()) };
+    let real = |path: &Path| files::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    (real(Path::new(path)) != real(tasks)).then(|| path.to_owned())
 }
 
 /// Removes the figures of an earlier report: a folder contains the figures of only one report.

@@ -27,22 +27,22 @@ pub fn report_folder(given: Option<&PathBuf>, settings: &Settings) -> Result<Pat
 pub struct Reports {
     /// Folder with a folder for each benchmark.
     pub folder: PathBuf,
-    /// Names of the run's benchmarks.
-    names: Vec<String>,
+    /// Number of the run's benchmarks.
+    count: usize,
     links: Vec<PageLink>,
+    /// Links to reports of earlier runs in the folder.
+    earlier: Vec<PageLink>,
 }
 
 impl Reports {
     /// Creates the reports of the benchmarks with these names in a folder.
     ///
     /// # Errors
-    /// Another page has the name of the page that links them.
-    pub fn new(folder: &Option<PathBuf>, settings: &Settings, names: Vec<String>) -> Result<Self> {
+    /// Another page has the name of the page that links them, or the folder cannot be listed.
+    pub fn new(folder: &Option<PathBuf>, settings: &Settings, names: &[String]) -> Result<Self> {
         let folder = report_folder(folder.as_ref(), settings)?;
-        let reports = Self { folder, names, links: Vec::new() };
-        if let Some(index) = reports.index()?.filter(|index| is_anothers(index))
-            && reports.names.len() > 1
-        {
+        let index = page_in(&folder);
+        if names.len() > 1 && is_anothers(&index) {
             return fail(
                 message![
                     format!("{}: a ", index.display()),
@@ -52,13 +52,14 @@ impl Reports {
                 "name another folder, since a page that links the reports is written to this one",
             );
         }
-        Ok(reports)
+        let earlier = earlier_links(&folder, names)?;
+        Ok(Self { folder, count: names.len(), links: Vec::new(), earlier })
     }
 
-    /// Returns the path of the page that links the reports, if there are several.
-    pub fn index(&self) -> Result<Option<PathBuf>> {
-        let count = self.names.len() + self.earlier()?.len();
-        Ok((count > 1).then(|| page_in(&self.folder)))
+    /// Returns the path of the page that links the reports, if there are several and no other page has its name.
+    pub fn index(&self) -> Option<PathBuf> {
+        let index = page_in(&self.folder);
+        (self.count + self.earlier.len() > 1 && !is_anothers(&index)).then_some(index)
     }
 
     /// Adds a report.
@@ -72,33 +73,31 @@ impl Reports {
         self.links.push(PageLink { title, path, finding });
     }
 
-    /// Returns the links to reports of earlier runs in the folder, by name.
-    fn earlier(&self) -> Result<Vec<PageLink>> {
-        let mut links = Vec::new();
-        let Ok(entries) = files::read_dir(&self.folder) else { return Ok(links) };
-        for entry in entries {
-            let folder = entry?.path();
-            let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            if !self.names.contains(&name)
-                && page_in(&folder).exists()
-                && let Some((title, finding)) = read_result(&folder)
-            {
-                links.push(PageLink { title, path: format!("{name}/index.html"), finding });
-            }
-        }
-        links.sort_by(|one, other| one.path.cmp(&other.path));
-        Ok(links)
-    }
-
     /// Writes the page that links the reports, if there are several; returns its path.
     pub fn write(&self) -> Result<Option<PathBuf>> {
-        let Some(index) = self.index()?.filter(|index| !is_anothers(index)) else {
-            return Ok(None);
-        };
-        let links = self.links.iter().cloned().chain(self.earlier()?).collect();
+        let Some(index) = self.index() else { return Ok(None) };
+        let links = self.links.iter().chain(&self.earlier).cloned().collect();
         write_file(&index, IndexPage { title: INDEX.into(), links }.html().as_bytes())?;
         Ok(Some(index))
     }
+}
+
+/// Returns the links to the reports in a folder, except those with these names, by name.
+fn earlier_links(folder: &Path, names: &[String]) -> Result<Vec<PageLink>> {
+    let mut links = Vec::new();
+    let Ok(entries) = files::read_dir(folder) else { return Ok(links) };
+    for entry in entries {
+        let report = entry?.path();
+        let name = report.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if !names.contains(&name)
+            && page_in(&report).exists()
+            && let Some((title, finding)) = read_result(&report)
+        {
+            links.push(PageLink { title, path: format!("{name}/index.html"), finding });
+        }
+    }
+    links.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(links)
 }
 
 /// Title of the page that links reports.
@@ -113,6 +112,7 @@ fn is_anothers(page: &Path) -> bool {
 fn is_own_index(page: &Path) -> bool {
     let text = files::read_companion(page).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
-    let marks = ["content=\"repoformer ", &format!("<title>{INDEX}</title>")];
+    // Earlier versions wrote "Reports of a run".
+    let marks = ["content=\"repoformer ", &format!("<title>{INDEX}")];
     marks.iter().all(|mark| text.contains(mark))
 }

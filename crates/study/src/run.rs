@@ -252,8 +252,8 @@ impl<'a> Run<'a> {
             self.log.add_files("demo", std::mem::take(&mut self.request.copied));
         }
         if let (Some(folder), None) = (&self.request.report, &self.paper) {
-            let names = experiments.iter().map(|(one, _)| one.name.clone()).collect();
-            self.reports = Some(Reports::new(folder, self.settings, names)?);
+            let names: Vec<String> = experiments.iter().map(|(one, _)| one.name.clone()).collect();
+            self.reports = Some(Reports::new(folder, self.settings, &names)?);
         }
         for (experiment, settings) in &experiments {
             if experiment.tasks.is_none() {
@@ -489,7 +489,7 @@ impl<'a> Run<'a> {
 
     fn finish_plan(mut self) -> Result<FinishedRun> {
         let verdict = PlanVerdict::EachTime;
-        let index = self.reports.as_ref().map(Reports::index).transpose()?.flatten();
+        let index = self.reports.as_ref().and_then(Reports::index);
         let index =
             index.map(|path| PlannedArtifact::file(path, "page of the reports", verdict.clone()));
         self.log.add_files("report", index.into_iter().collect());
