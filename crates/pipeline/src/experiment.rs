@@ -171,7 +171,7 @@ impl Experiment {
         named: &[String],
         mut tasks: Option<&mut TaskSet>,
     ) -> Result<(Vec<String>, Vec<Error>)> {
-        let there = corpus::folder_names(repos_dir)?;
+        let there = corpus::folder_names_with(repos_dir, named)?;
         if let Some(tasks) = &mut tasks {
             tasks.name_folders(&there);
         }
@@ -186,12 +186,9 @@ impl Experiment {
             None => corpus::RepositoryFolders::below(repos_dir)?.names,
         };
         // A name that is not UTF-8 is listed with replacement characters; no folder is found under such a name.
-        let (found, lost): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|name| {
-            // A link that somebody else may have made is read if the user names it.
-            let is_named = named.contains(name) && corpus::is_folder_name(name);
-            let is_there = there.binary_search(name).is_ok() || is_named;
-            is_there && repos_dir.join(name).is_dir()
-        });
+        let (found, lost): (Vec<_>, Vec<_>) = wanted
+            .into_iter()
+            .partition(|name| there.binary_search(name).is_ok() && repos_dir.join(name).is_dir());
         if let (true, true, Some(first)) = (found.is_empty(), named.is_empty(), lost.first()) {
             return Err(not_below(repos_dir, &there, first, lost.len()));
         }

@@ -75,7 +75,6 @@ pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service,
     // The embedded model cannot complete here, so this is the name of the server's model.
     let settings = settings.with(|values| values.model.replace(model.name.clone()));
     let policy = chosen_policy(&settings)?;
-    check_links(&settings)?;
     let (experiment, _) = single(&of_language(settings)?)?;
     if let names @ [_, _, ..] = &experiment.repositories[..] {
         return fail(
@@ -83,6 +82,7 @@ pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service,
             "choose one with --repo NAME",
         );
     }
+    check_links(&experiment)?;
     check_fragments(&policy, &experiment)?;
     let decider = Decider::new(policy, &experiment.prompts).map_err(explain)?;
     let messages = screen();
@@ -118,10 +118,8 @@ pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service,
 }
 
 /// Refuses a repository that is a link out of the folder of repositories: somebody else may have made it.
-fn check_links(settings: &Settings) -> Result<()> {
-    let dir = repos_dir(settings)?;
-    let names = repositories_in(&dir, &settings.repo, &Screen)?;
-    match names.iter().find(|name| is_link_out(&dir, name)) {
+fn check_links(Experiment { repos_dir: dir, repositories, .. }: &Experiment) -> Result<()> {
+    match repositories.iter().find(|name| is_link_out(dir, name)) {
         Some(name) => fail(
             format!("{}: a link that leads out of its folder", dir.join(name).display()),
             "name the folder that it leads to with --repos-dir",

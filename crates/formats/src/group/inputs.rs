@@ -38,6 +38,7 @@ pub(super) fn list(inputs: &[PathBuf], output: &Path) -> Result<InputList> {
     let output = files::canonicalize(output).ok();
     for input in inputs {
         let found = expand(input)?;
+        let own = OwnFolders::from_input(input);
         let (mut readable, mut others) = (0, 0);
         for (path, is_named) in found {
             let real = files::canonicalize(&path)
@@ -46,7 +47,7 @@ pub(super) fn list(inputs: &[PathBuf], output: &Path) -> Result<InputList> {
             if is_output {
                 continue;
             }
-            if leads_out(input, &path, &real) {
+            if path != *input && !own.has(&real) {
                 listed.links.push(path);
                 continue;
             }
@@ -68,30 +69,32 @@ pub(super) fn list(inputs: &[PathBuf], output: &Path) -> Result<InputList> {
     Ok(listed)
 }
 
-/// Returns true if a file of a folder or pattern is a link, or below one, that leads to neither the input nor the blobs of the hub's
-/// cache that has the input. Somebody else may have made it.
-fn leads_out(input: &Path, path: &Path, real: &Path) -> bool {
-    let text = input.to_string_lossy();
-    let is_pattern = !input.exists();
-    let root = if is_pattern {
+/// Folders that links in an input may lead to: the input itself, or the fixed part of its pattern, and the blobs of the hub's cache that
+/// has the input. Somebody else may have made other links.
+struct OwnFolders(Vec<PathBuf>);
+
+impl OwnFolders {
+    fn from_input(input: &Path) -> Self {
+        let text = input.to_string_lossy();
         let fixed = text.split(['*', '?', '[']).next().unwrap_or_default();
-        Path::new(
-            fixed
-                .rsplit_once('/')
-                .map_or(".", |(folder, _)| if folder.is_empty() { "/" } else { folder }),
-        )
-    } else {
-        input
-    };
-    if path == input {
-        return false;
+        let folder = match fixed.rsplit_once('/') {
+            _ if input.exists() => input,
+            Some(("", _)) => Path::new("/"),
+            Some((folder, _)) => Path::new(folder),
+            None => Path::new("."),
+        };
+        let whole = std::path::absolute(folder).unwrap_or_default();
+        let snapshots = whole.ancestors().find(|one| one.ends_with("snapshots"));
+        let cache =
+            snapshots.and_then(Path::parent).and_then(|path| files::canonicalize(path).ok());
+        // The blobs are a folder; a link would lead anywhere.
+        let blobs = cache.map(|cache| cache.join("blobs")).filter(|blobs| !blobs.is_symlink());
+        Self(files::canonicalize(whole).into_iter().chain(blobs).collect())
     }
-    let Ok(root) = std::path::absolute(root) else { return true };
-    let is_below =
-        |folder: &Path| files::canonicalize(folder).is_ok_and(|folder| real.starts_with(folder));
-    let snapshots = root.ancestors().chain(path.ancestors()).find(|one| one.ends_with("snapshots"));
-    let blobs = snapshots.and_then(Path::parent).map(|cache| cache.join("blobs"));
-    !is_below(&root) && !blobs.is_some_and(|blobs| is_below(&blobs))
+
+    fn has(&self, real: &Path) -> bool {
+        self.0.iter().any(|folder| real.starts_with(folder))
+    }
 }
 
 fn ends() -> String {
@@ -276,6 +279,10 @@ mod tests {
                 symlink(to, at(name)).unwrap();
             }
             let links = |name: &str| list(&[at(name)], &at("b/out")).map(|found| found.links.len());
+            fs::create_dir_all(at("trap/snapshots")).unwrap();
+            symlink("../private", at("trap/blobs")).unwrap();
+            symlink("../blobs/a.jsonl", at("trap/snapshots/a.jsonl")).unwrap();
+            assert_eq!(links("trap/snapshots/*.jsonl").unwrap(), 1);
             assert!(names(&["links"]).unwrap_err().contains("has no file named"));
             assert_eq!(links("links/*.jsonl").unwrap(), 1);
             assert_eq!(links("hub/snapshots/1").unwrap(), 1);

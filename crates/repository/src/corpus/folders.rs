@@ -51,9 +51,17 @@ impl RepositoryFolders {
 /// # Errors
 /// `repos_dir` cannot be listed or contains no folder.
 pub fn folder_names(repos_dir: &Path) -> Result<Vec<String>> {
+    folder_names_with(repos_dir, &[])
+}
+
+/// Returns the folders of [`folder_names`], and the foreign links that the user names.
+///
+/// # Errors
+/// The same as for [`folder_names`].
+pub fn folder_names_with(repos_dir: &Path, named: &[String]) -> Result<Vec<String>> {
     let mut names = all_folders(repos_dir)?;
     let foreign = foreign_among(repos_dir, &names);
-    names.retain(|name| foreign.binary_search(name).is_err());
+    names.retain(|name| foreign.binary_search(name).is_err() || named.contains(name));
     if names.is_empty() {
         return Err(not_repositories(repos_dir, "contains no folder"));
     }
@@ -95,8 +103,9 @@ fn foreign_among(repos_dir: &Path, names: &[String]) -> Vec<String> {
 /// Returns true if a folder below `repos_dir` is a link that leads out of it.
 pub fn is_link_out(repos_dir: &Path, name: &str) -> bool {
     let path = repos_dir.join(name);
-    let real = files::canonicalize(repos_dir);
-    path.is_symlink() && real.is_ok_and(|real| leads_out(&real, &path).is_some())
+    // Most folders are no links.
+    path.is_symlink()
+        && files::canonicalize(repos_dir).is_ok_and(|real| leads_out(&real, &path).is_some())
 }
 
 /// Returns the error for a folder without repositories.
@@ -206,6 +215,7 @@ mod tests {
             fs::create_dir(controlled.join(".git")).unwrap();
             assert_eq!(folder_names(&dir).unwrap(), ["again", "own"]);
             assert_eq!(foreign_links(&dir), ["private"]);
+            assert_eq!(folder_names_with(&dir, &["private".into()]).unwrap().len(), 3);
             fs::remove_dir(controlled.join(".git")).unwrap();
         }
         fs::create_dir(dir.join(".git")).unwrap();
