@@ -88,7 +88,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
     write_data(&args.output, json_lines(drawn.tasks().map(Task::to_record)))?;
     drawing.write_manifest(&drawn, &args.output)?;
     let total = group(total);
-    let in_tests = drawn.tasks().filter(|task| is_test_file(&task.path)).count();
+    let in_tests = drawn.tasks().filter(|task| is_test_file(task.file_in_repository())).count();
     let of_tests = match in_tests {
         0 => String::new(),
         count => format!("; {} in test files, which --no-tests excludes", group(count)),

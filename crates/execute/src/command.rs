@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use memchr::memmem;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
+use repoformer_text::shell::{is_harmless, quote};
 
 /// Names of the placeholders.
 const PLACES: [&str; 4] = ["tests", "repository", "task_id", "path"];
@@ -358,19 +359,6 @@ impl std::fmt::Display for Template {
             TemplatePart::Place(place) => write!(f, "{{{place}}}"),
         })
     }
-}
-
-/// Returns true for a character that has no special meaning to the shell in any position.
-fn is_harmless(c: char) -> bool {
-    c.is_ascii_alphanumeric() || "_-./:,=+@%".contains(c)
-}
-
-/// Quotes a word for the shell.
-fn quote(word: &str) -> String {
-    if !word.is_empty() && word.chars().all(is_harmless) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// Maximum number of bytes that are read of a repository's settings.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
+use repoformer_text::shell::quote;
 use serde_json::{Map, Value};
 
 use super::expansion::{ExpansionGuard, MeteredInput};
@@ -316,20 +317,22 @@ impl OtherFormat {
     }
 
     fn refuse(self, path: &Path) -> Error {
-        let file = path.display();
+        let file = quote(&path.display().to_string());
+        let is_packed = path.extension().is_some_and(|end| end == "gz" || end == "zst");
+        let first = if is_packed { "decompress it, then convert it" } else { "convert it" };
         let (reason, hint): (&str, Message) = match self {
             Self::Tar => ("this is a tar archive, not JSONL", UserChoice::ConvertToFolders.into()),
             Self::Utf16 => (
                 "this text is in UTF-16, not UTF-8",
-                format!("convert it: iconv -f UTF-16 -t UTF-8 {file} > FILE.jsonl").into(),
+                format!("{first}: iconv -f UTF-16 -t UTF-8 {file} > FILE.jsonl").into(),
             ),
             Self::Array => (
                 "this is a JSON array, not JSONL, which has one object per line",
-                format!("convert it: jq -c '.[]' {file} > FILE.jsonl").into(),
+                format!("{first}: jq -c '.[]' {file} > FILE.jsonl").into(),
             ),
             Self::Indented => (
                 "its JSON objects extend over several lines, and JSONL has one object per line",
-                format!("convert it: jq -c . {file} > FILE.jsonl").into(),
+                format!("{first}: jq -c . {file} > FILE.jsonl").into(),
             ),
             Self::Table(separator) => (
                 "this is a table, not JSONL, which has one JSON object per line",

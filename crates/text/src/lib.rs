@@ -34,5 +34,6 @@ pub mod lines;
 pub mod message;
 pub mod names;
 pub mod reserved;
+pub mod shell;
 pub mod tokenize;
 pub mod visible;

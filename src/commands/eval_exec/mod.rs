@@ -56,8 +56,8 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     let results = &bench.settings.execution.results;
     let given = [&args.predictions, &exec.tests].into_iter().flatten();
     // A file of settings may hold the key of a server.
-    let files = settings.config.get().clone().unwrap_or_else(|| PathBuf::from("repoformer.toml"));
-    let answers = given.chain([&tasks.path, results, &args.output, &files]);
+    let files = settings.files();
+    let answers = given.chain([&tasks.path, results, &args.output]).chain(&files);
     let answers: Vec<&Path> = answers.map(PathBuf::as_path).collect();
     let folders = CopyFolders {
         repos_dir,

@@ -478,8 +478,7 @@ impl Filters {
         filtering.entry(libc::SYS_prctl).or_default().extend([rule(&newer)?, named, merged]);
         let advice = MERGING.map(|advice| one((2, SeccompCmpOp::Eq, advice)));
         let advice = advice.into_iter().collect::<Result<Vec<_>, _>>()?;
-        filtering.insert(libc::SYS_madvise, advice.clone());
-        filtering.insert(libc::SYS_process_madvise, advice);
+        filtering.insert(libc::SYS_madvise, advice);
         filters.push(build(filtering, libc::EINVAL)?);
         Ok(Self(filters))
     }

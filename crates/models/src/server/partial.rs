@@ -1,8 +1,8 @@
 //! Answer that a server is still writing.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
 
 use repoformer_core::completion::{
     AnswerError, Api, LONGEST_NAME, Sample, TextPlace, choices, error_in, samples, tokens,
@@ -170,9 +170,9 @@ impl PartialAnswer {
         }
         let exact = exact.map(|text| PieceEvent::texts(text, self.api)).unwrap_or_default();
         let choices = choices(event, TextPlace::Event(self.api))?;
-        let mut of_event = BTreeSet::new();
-        for (choice, exact) in choices.iter().zip(exact.iter().chain(std::iter::repeat(&None))) {
-            if !of_event.insert(choice.index) {
+        let exact = exact.iter().chain(std::iter::repeat(&None));
+        for (at, (choice, exact)) in choices.iter().zip(exact).enumerate() {
+            if choices[..at].iter().any(|other| other.index == choice.index) {
                 return Err(AnswerError::TooManyChoices { most: self.most });
             }
             let is_full = self.found.len() >= self.most;

@@ -15,7 +15,9 @@ use super::declaration::{self, Group, Invocation, Setting, SettingTexts, variabl
 use super::declared::{
     BundledProfile, DECLARED, KEY_VARIABLES, Paper, SettingValues, find_bundled,
 };
-use super::sources::{FOUND_BY_ITSELF, FileSettings, environment, parse, read_file, read_profile};
+use super::sources::{
+    FOUND_BY_ITSELF, FileSettings, environment, own_profile, parse, read_file, read_profile,
+};
 use super::value::{FragmentUnit, SettingSource, SettingValue, StyleName, Vectorizer};
 use crate::fail;
 
@@ -110,6 +112,13 @@ impl PaperProfile {
 }
 
 impl Settings {
+    /// Returns the files from which settings can come, whether they exist or not: a server's key may be in them.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let profile = self.profile.as_ref().map(|name| own_profile(name));
+        let found = Some(PathBuf::from(FOUND_BY_ITSELF));
+        [self.config.get().clone(), found, profile].into_iter().flatten().collect()
+    }
+
     /// Resolves all settings.
     pub fn resolve(flags: &Invocation, messages: Arc<dyn Messages>) -> Result<Self> {
         Self::with_presets(flags, messages, |_| ())

@@ -1,6 +1,6 @@
 //! Settings from the environment, from files and from profiles.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
 use repoformer_models::endpoint::mask_keys_of;
@@ -81,8 +81,13 @@ fn suggest<'n>(
     ]
 }
 
+/// Returns the path of the user's profile with a name.
+pub(super) fn own_profile(name: &str) -> PathBuf {
+    Path::new("configs").join(format!("{name}.toml"))
+}
+
 pub(super) fn read_profile(name: &str) -> Result<FileSettings> {
-    let own = Path::new("configs").join(format!("{name}.toml"));
+    let own = own_profile(name);
     // No file takes the place of a bundled profile: somebody else may have written it.
     match find_bundled(name) {
         Some(profile) => parse(profile.text, &format!("profile {name}")),

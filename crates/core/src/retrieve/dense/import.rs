@@ -225,13 +225,9 @@ impl<'a> Import<'a> {
             self.check_id(object, text)?;
             return Ok(text);
         }
-        let Some(id) = ["_id", "id"].into_iter().find_map(|name| object.get(name)) else {
+        let Some(id) = id_of(object) else {
             let reason = "one of the fields 'digest', 'text', '_id' and 'id' is needed";
             return Err(wrong(reason, "copy one of them from the file of texts"));
-        };
-        let id = match id {
-            Value::String(id) => id.clone(),
-            other => other.to_string(),
         };
         match self.by_id.get(id.as_str()) {
             Some(Some(number)) => Ok(self.digests[*number]),
@@ -251,10 +247,10 @@ impl<'a> Import<'a> {
 
     /// Checks that the id of a record, if it has one, names no other text than the record does otherwise.
     fn check_id(&self, object: &Object, found: Digest) -> Result<(), Wrong> {
-        let id = ["_id", "id"].into_iter().find_map(|name| object.get(name)?.as_str());
-        match id.and_then(|id| Some((id, self.by_id.get(id)?.as_ref()?))) {
-            Some((id, number)) if self.digests[*number] != found => {
-                Err(wrong(format!("the id {id:?} is that of another text"), "see the line"))
+        let id = id_of(object);
+        match id.and_then(|id| Some((self.by_id.get(id.as_str())?.as_ref()?, id))) {
+            Some((number, id)) if self.digests[*number] != found => {
+                Err(wrong(format!("another text has the id {id:?}"), "correct the line"))
             }
             _ => Ok(()),
         }
@@ -359,6 +355,12 @@ pub fn numbers(value: &Value) -> Result<Vec<f32>, String> {
         return Err(format!("its largest number is {largest:e}, too small for 32 bits: {SCALE}"));
     }
     Ok(narrow)
+}
+
+/// Returns the id of a record's text, which may be a number.
+fn id_of(object: &Object) -> Option<String> {
+    let id = ["_id", "id"].into_iter().find_map(|name| object.get(name))?;
+    Some(id.as_str().map_or_else(|| id.to_string(), str::to_owned))
 }
 
 /// Hint at vectors that are too small.
