@@ -93,14 +93,13 @@ static SCREENS: &[Screen] = screens! {
 };
 
 /// Commands by their purpose, as the screen of the whole program lists them.
-const PURPOSES: [(&str, &str); 7] = [
+const PURPOSES: [(&str, &str); 6] = [
     ("Experiments", "run, report, eval, compare"),
     ("Stages", "window, vectorize, search, prompt, complete, rg-rg, merge"),
     ("When to retrieve", "label, policy"),
     ("Data", "sample, convert, group, stats, validate, inspect"),
     ("Editors", "serve, lsp, replay"),
     ("This program", "cache, doctor, completions, manual, help"),
-    ("Start with", "`repoformer run --report`, the embedded demonstration"),
 ];
 
 /// Width of the longest purpose.
@@ -130,19 +129,15 @@ fn topics() -> ValueList {
 /// Prints the help of a topic.
 pub(crate) fn run(args: &HelpArgs, mut program: Command) -> Result<()> {
     program.build();
-    let (mut command, mut path) = (&program, String::new());
-    for word in args.topic.iter().flat_map(|words| words.split_whitespace()) {
-        let Some(next) = command.find_subcommand(word) else {
-            return write_data(Path::new("-"), explain_flag(&program, &args.topic.join(" "))?);
-        };
-        path = format!("{path} {word}");
-        command = next;
-    }
-    print(&full(command, path.trim()));
-    let is_setting = |key: &str| key == path.trim();
-    if SETTINGS.iter().any(|setting| is_setting(setting.key)) {
-        let name = path.trim();
-        note(format!("`repoformer help --{name}` explains the flag of this name"));
+    let topic = args.topic.join(" ");
+    let mut words = topic.split_whitespace();
+    let command = words.try_fold(&program, |command, word| command.find_subcommand(word));
+    let Some(command) = command else {
+        return write_data(Path::new("-"), explain_flag(&program, &topic)?);
+    };
+    print(&full(command, &topic));
+    if SETTINGS.iter().any(|setting| setting.key == topic) {
+        note(format!("`repoformer help --{topic}` explains the flag of this name"));
     }
     Ok(())
 }
@@ -193,7 +188,7 @@ fn overview(program: &Command) -> StyledStr {
     let short = program.clone().mut_args(|arg| arg.hide(true));
     let short = short.mut_subcommands(|command| command.hide(true));
     let mut short = short.override_usage("repoformer COMMAND [OPTIONS]").after_help(format!(
-        "{purposes}\n`repoformer COMMAND -h` shows an example; `repoformer --help` describes every command."
+        "{purposes}\nStart with `repoformer run --report`, the embedded demonstration.\n`repoformer COMMAND -h` shows an example; `repoformer --help` describes every command."
     ));
     short.render_help()
 }
@@ -207,12 +202,16 @@ fn shorten(arg: &Arg) -> String {
         return text.to_owned();
     }
     let ends = [": ", "; ", " (", ", "].iter().flat_map(|sign| text.match_indices(sign));
-    let ends = ends.map(|(end, _)| end).filter(|end| (3..=BRIEF_WIDTH).contains(end));
-    let mut ends: Vec<usize> =
-        ends.filter(|end| text[..*end].split(' ').count() >= BRIEF_WORDS).collect();
-    ends.sort_unstable();
-    if let Some(end) = ends.first() {
-        return text[..*end].to_owned();
+    let starts = ends.map(|(end, _)| &text[..end]);
+    let is_whole = |start: &&str| {
+        let count = |sign| start.matches(sign).count();
+        count('(') == count(')') && count('`') % 2 == 0
+    };
+    let starts = starts.filter(|start| start.split(' ').count() >= BRIEF_WORDS).filter(is_whole);
+    if let Some(start) = starts.min_by_key(|start| start.len())
+        && start.len() <= BRIEF_WIDTH
+    {
+        return start.to_owned();
     }
     let start: String = text.chars().take(BRIEF_WIDTH).collect();
     format!("{} …", start.rsplit_once(' ').map_or(&*start, |(start, _)| start))
@@ -270,9 +269,11 @@ fn is_passed_on(arg: &Arg) -> bool {
 fn explain_flag(program: &Command, topic: &str) -> Result<String> {
     let name = topic.trim_start_matches('-').replace('_', "-");
     let is_named = |key: &str, alias: Option<&str>| key == name || alias == Some(&*name);
-    if let Some(setting) = SETTINGS.iter().find(|one| is_named(one.key, one.alias)) {
-        return Ok(explain(setting));
-    }
+    let setting = SETTINGS.iter().find(|one| is_named(one.key, one.alias));
+    let is_setting = |arg: &Arg| {
+        let heading = setting.map(|setting| setting.group.heading());
+        heading.is_some() && arg.get_help_heading() == heading
+    };
     let mut uses: Vec<(String, Vec<String>)> = Vec::new();
     let mut known: Vec<String> = SETTINGS.iter().map(|setting| setting.key.to_owned()).collect();
     for named in name_commands("", program) {
@@ -280,7 +281,8 @@ fn explain_flag(program: &Command, topic: &str) -> Result<String> {
         for arg in named.command.get_arguments().filter(|arg| !arg.is_hide_set()) {
             let Some(long) = arg.get_long() else { continue };
             known.push(long.to_owned());
-            if long == name {
+            let is_short = arg.get_short().is_some_and(|short| topic == format!("-{short}"));
+            if (long == name || is_short) && !is_setting(arg) {
                 let text = item(arg);
                 let text = text.trim_start_matches("- ").to_owned();
                 match uses.iter_mut().find(|(known, _)| *known == text) {
@@ -290,7 +292,7 @@ fn explain_flag(program: &Command, topic: &str) -> Result<String> {
             }
         }
     }
-    if uses.is_empty() {
+    if uses.is_empty() && setting.is_none() {
         let hint = did_you_mean(&name, known.iter().map(String::as_str));
         let hint = hint.unwrap_or_else(|| "`repoformer --help` lists the commands".into());
         return fail(format!("no command, setting or flag is named '{topic}'"), hint);
@@ -298,7 +300,8 @@ fn explain_flag(program: &Command, topic: &str) -> Result<String> {
     let one = |(text, commands): &(String, Vec<String>)| {
         format!("{text}Commands: {}\n", commands.join(", "))
     };
-    Ok(uses.iter().map(one).collect::<Vec<_>>().join("\n"))
+    let texts = setting.map(|setting| explain(setting)).into_iter().chain(uses.iter().map(one));
+    Ok(texts.collect::<Vec<_>>().join("\n"))
 }
 
 #[cfg(test)]
@@ -366,5 +369,9 @@ mod tests {
             assert!(text.starts_with(&format!("{}: ", setting.key)), "{text}");
         }
         assert!(explain_flag(&program, "nothing-like-it").is_err());
+        // A setting, and a flag of the same name with another meaning; a short flag.
+        let text = explain_flag(&program, "model").unwrap();
+        assert!(text.contains("REPOFORMER_MODEL") && text.contains("policy sweep"), "{text}");
+        assert!(explain_flag(&program, "-o").unwrap().contains("--output"));
     }
 }

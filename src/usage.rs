@@ -115,7 +115,7 @@ fn explain(answer: &Error, program: Command) -> Option<anyhow::Error> {
                 fail(format!("{flag} is given more than once"), hint)
             } else {
                 let others = others.join(", ");
-                fail(format!("{flag} cannot be used with {others}"), "leave out one of the two")
+                fail(format!("{flag} cannot be used with {others}"), "leave one of them out")
             }
         }
         ErrorKind::MissingRequiredArgument => {
@@ -134,10 +134,7 @@ fn explain(answer: &Error, program: Command) -> Option<anyhow::Error> {
         }
         ErrorKind::InvalidValue | ErrorKind::WrongNumberOfValues | ErrorKind::TooFewValues => {
             let flag = given(ContextKind::InvalidArg)?;
-            fail(
-                format!("{} needs a value: {flag}", spell(flag)),
-                format!("`{path} -h` has an example"),
-            )
+            fail(format!("{flag} has no value"), format!("`{path} -h` has an example"))
         }
         ErrorKind::TooManyValues => {
             let (flag, value) =
@@ -159,6 +156,9 @@ fn given_arguments() -> Vec<String> {
 
 /// Returns a flag without its value: `--tasks` of `--tasks <FILE>`.
 fn spell(flag: &str) -> String {
+    if !flag.starts_with('-') {
+        return flag.trim_matches(['[', ']', '<', '>', '.']).to_owned(); // a file or another value without a flag
+    }
     flag.split([' ', '=', '[']).next().unwrap_or(flag).to_owned()
 }
 

@@ -398,8 +398,16 @@ fn files_that_are_only_read_wake_nobody() {
     let serving = Serving::start(&place, &data);
     let threads = format!("/proc/{}/task", serving.child.id());
     let name = |task: &std::path::Path| std::fs::read_to_string(task.join("comm")).unwrap();
-    let mut tasks = std::fs::read_dir(threads).unwrap().map(|task| task.unwrap().path());
-    let watch = tasks.find(|task| name(task) == "watch\n").unwrap();
+    // A thread gets its name after its start.
+    let find = || {
+        let mut tasks = std::fs::read_dir(&threads).unwrap().map(|task| task.unwrap().path());
+        tasks.find(|task| name(task) == "watch\n")
+    };
+    let mut looks = (0..1000).map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        find()
+    });
+    let watch = looks.find_map(|found| found).unwrap();
     let waits = || -> u32 {
         let status = std::fs::read_to_string(watch.join("status")).unwrap();
         let waits = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));

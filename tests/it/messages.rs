@@ -17,9 +17,8 @@ fn every_message_is_listed() {
     let mut listed = String::new();
     for path in sources() {
         let text = fs::read_to_string(root().join(&path)).unwrap();
-        let code = text.split("#[cfg(test)]\nmod ").next().unwrap();
         let messages: Vec<String> =
-            literals(code).into_iter().filter(|text| is_message(text)).collect();
+            literals(without_tests(&text)).into_iter().filter(|text| is_message(text)).collect();
         if messages.is_empty() {
             continue;
         }
@@ -28,6 +27,8 @@ fn every_message_is_listed() {
             writeln!(listed, "  {}", message.replace('\n', "\\n")).unwrap();
         }
     }
+    // Of a file whose tests are a file of their own, and of one whose tests are its last part.
+    assert!(listed.contains("tokens are not those of the prompt") && listed.contains("not JSONL"));
     let file = root().join("tests/messages.txt");
     let listed = listed.trim_start().to_owned();
     if std::env::var("SNAPSHOTS").is_ok_and(|value| value == "overwrite") {
@@ -38,6 +39,15 @@ fn every_message_is_listed() {
         assert_eq!(known, now, "tests/messages.txt:{}: SNAPSHOTS=overwrite accepts it", line + 1);
     }
     assert_eq!(known.lines().count(), listed.lines().count(), "SNAPSHOTS=overwrite accepts it");
+}
+
+/// A source without its module of tests, which is the last part if it is not a file of its own.
+fn without_tests(text: &str) -> &str {
+    let starts =
+        text.match_indices("#[cfg(test)]\nmod ").map(|(start, mark)| (start, start + mark.len()));
+    let is_inline = |end: usize| text[end..].lines().next().is_some_and(|line| line.ends_with('{'));
+    let start = starts.into_iter().find(|(_, end)| is_inline(*end)).map(|(start, _)| start);
+    &text[..start.unwrap_or(text.len())]
 }
 
 /// Paths of the sources of the program and its libraries, without tests.
