@@ -14,7 +14,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::statvfs::statvfs;
 use nix::sys::time::TimeValLike;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, gettid};
 
 use super::calls::FilterScope;
 use super::disk::DiskWatch;
@@ -26,7 +26,7 @@ use super::report::{Channel, Listener, Report};
 use super::run_files;
 use super::secrets::is_secret;
 use super::usage::{self, Mappings, SystemMemory};
-use super::watch::{FileWatch, MemoryWatch};
+use super::watch::{FileWatch, LookChecks, LookWatch, MemoryWatch};
 use super::{enclose, processes};
 
 /// Longest interval between checks of memory, processor time and processes.
@@ -62,6 +62,7 @@ struct StartedRun {
     sockets: Option<u64>,
     anonymous: MemoryWatch,
     files: FileWatch,
+    looks: LookWatch,
     /// Watch on the disk, if no file system of limited size enforces the limit.
     disk: Option<DiskWatch>,
     /// Exit status of the command itself.
@@ -125,6 +126,7 @@ fn start(order: &RunOrder, view: View, alone: bool) -> Result<StartedRun, String
     let (listener, commands) = channel.map(Channel::apart).unzip();
     let listen = |listener: Listener| thread().spawn(move || listener.listen());
     let report = listener.map(listen).transpose().map_err(failed("start a thread"))?;
+    let looks = LookWatch::start(look_checks(order, alone)).map_err(failed("start a thread"))?;
     let guarded = order
         .filtered
         .then(|| FilterScope::this(alone, view.group.is_some(), order.files != Files::InPlace));
@@ -143,6 +145,7 @@ fn start(order: &RunOrder, view: View, alone: bool) -> Result<StartedRun, String
         sockets,
         anonymous: MemoryWatch::new(system.anonymous),
         files: FileWatch::new(),
+        looks,
         disk,
         status: None,
         peak: 0,
@@ -176,7 +179,7 @@ impl StartedRun {
             let pause = (elapsed / 20).clamp(Duration::from_millis(1), WATCH);
             if watched.elapsed() >= pause {
                 watched = Instant::now();
-                if let Some(limit) = self.beyond(order) {
+                if let Some(limit) = self.look(order) {
                     break limit;
                 }
             }
@@ -269,6 +272,12 @@ impl StartedRun {
                 Err(_) => return true,
             }
         }
+    }
+
+    /// Looks whether the run has exceeded a limit.
+    fn look(&mut self, order: &RunOrder) -> Option<RunEnd> {
+        let looks = self.looks.clone();
+        looks.look(|| self.beyond(order))
     }
 
     /// Returns the limit that the run has exceeded, if any.
@@ -395,7 +404,7 @@ impl StartedRun {
 
     /// Returns the processes of the run, including ended ones that were not waited for.
     fn processes(&self) -> io::Result<Vec<processes::Process>> {
-        if self.alone { processes::all_others() } else { processes::below() }
+        run_processes(self.alone)
     }
 
     fn look_at_disk(&mut self, order: &RunOrder) {
@@ -409,25 +418,47 @@ impl StartedRun {
     fn end_all(&mut self) {
         let begin = Instant::now();
         while begin.elapsed() < PATIENCE {
-            if self.alone {
-                // Kill everything in the namespace except this process at once, including processes that are just being forked.
-                let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
-                if self.collect_ended() {
-                    return;
-                }
-            } else {
-                let below = processes::all_below().unwrap_or_default();
-                // Stop all processes first, so that none forks while another is killed.
-                for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
-                    below.iter().for_each(|process| process.send(signal));
-                }
-                self.collect_ended();
-                if below.is_empty() {
-                    return;
-                }
+            let is_empty = kill_all(self.alone);
+            if self.collect_ended() || is_empty {
+                return;
             }
             thread::sleep(Duration::from_millis(1));
         }
+    }
+}
+
+/// Returns the processes of a run, including ended ones that were not waited for. `alone` as for [`run`].
+fn run_processes(alone: bool) -> io::Result<Vec<processes::Process>> {
+    if alone { processes::all_others() } else { processes::below() }
+}
+
+/// Kills every process of a run. `alone` as for [`run`]. Returns whether there was none.
+fn kill_all(alone: bool) -> bool {
+    if alone {
+        // Kill everything in the namespace except this process at once, including processes that are just being forked.
+        return kill(Pid::from_raw(-1), Signal::SIGKILL) == Err(Errno::ESRCH);
+    }
+    let below = processes::all_below().unwrap_or_default();
+    // Stop all processes first, so that none forks while another is killed.
+    for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
+        below.iter().for_each(|process| process.send(signal));
+    }
+    below.is_empty()
+}
+
+/// Returns what a thread needs to watch the looks of this one.
+fn look_checks(order: &RunOrder, alone: bool) -> LookChecks {
+    let (looker, most) = (gettid(), mega(order.limits.memory_mb));
+    // The kernel enforces the limit of a control group.
+    let most_growth =
+        if order.group.is_some() { u64::MAX } else { most.saturating_add(KERNEL_ROOM) };
+    LookChecks {
+        is_waiting: Box::new(move || processes::state(looker) == Some('D')),
+        memory: Box::new(move || usage::visible_memory(&run_processes(alone)?)),
+        most_growth,
+        end: Box::new(move || {
+            kill_all(alone);
+        }),
     }
 }
 

@@ -82,6 +82,17 @@ pub(super) fn usage(processes: &[Process], own_network: bool) -> io::Result<Usag
     Ok(Usage { cpu_seconds: cpu_ticks as f64 / ticks as f64, memory })
 }
 
+/// Returns memory that a run may hold, in bytes, from values that no process can lock: its processes' own memory, as far as the system's has
+/// it, and the system's shared memory and kernel memory.
+///
+/// # Errors
+/// As for [`usage`].
+pub(super) fn visible_memory(processes: &[Process]) -> io::Result<u64> {
+    let own = usage(processes, false)?.memory.own.min(SystemMemory::now()?.anonymous);
+    let system = UnseenMemory::of_system()?;
+    Ok(own.saturating_add(system.shared).saturating_add(system.kernel))
+}
+
 /// Returns the longest time that a thread of the processes has waited for a processor; zero if the kernel does not measure it.
 pub(super) fn longest_wait(processes: &[Process]) -> Duration {
     let of_thread = |thread: fs::DirEntry| {
