@@ -14,6 +14,29 @@
 //! Every result is appended to a log as it arrives, under a digest of everything that it depends on, so that no run is repeated after an
 //! interruption or for another set of predictions. Summaries do not depend on the order of results or the number of workers.
 //!
+//! A run's outcome decides whether a sample passes, and the samples decide pass@k:
+//!
+//! ```
+//! use repoformer_execute::guard::{RunEnd, RunOutcome};
+//! use repoformer_execute::{Runner, Status, Template, Values, judge, pass_at_k};
+//!
+//! let command = Template::parse("test-cmd", "pytest -q {tests}")?;
+//! let tests = ["test_cli.py::test_add".to_owned()];
+//! let command = command.fill(Values { tests: &tests, ..Values::default() });
+//! assert_eq!(command, "pytest -q test_cli.py::test_add");
+//!
+//! let outcome = |exit_code, output: &str| RunOutcome {
+//!     ended: RunEnd::Exited,
+//!     exit_code: Some(exit_code),
+//!     output: output.into(),
+//!     ..RunOutcome::default()
+//! };
+//! assert_eq!(judge(Runner::Pytest, &outcome(0, "1 passed in 0.1s")).status, Status::Pass);
+//! assert_eq!(judge(Runner::Pytest, &outcome(1, "1 failed in 0.1s")).status, Status::Fail);
+//! assert_eq!(pass_at_k(2, 1, 1), Some(0.5));
+//! # Ok::<(), repoformer_store::error::Error>(())
+//! ```
+//!
 //! [`mine`] finds the tests of each task: it marks the holes, runs the suite once to see which tests reach the marks, and keeps the tests
 //! that detect a planted failure.
 
