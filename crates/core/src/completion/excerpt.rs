@@ -5,14 +5,26 @@ use serde_json::Value;
 /// Number of characters of a response shown in messages.
 pub const SHOWN: usize = 200;
 
-/// Returns the message of an error that a server reports in JSON: in the field `error`, or as vLLM's object named `error`.
+/// Returns the message of an error that a server reports in JSON: in the field `error` or `errors`, by `"success": false`, or as vLLM's
+/// object named `error`.
 pub fn error_in(answer: &Value) -> Option<String> {
-    if answer.get("object").is_some_and(|object| object == "error") {
+    let is = |name: &str, value: Value| answer.get(name) == Some(&value);
+    if is("object", "error".into()) {
         return Some(message_in(answer));
     }
-    let error = answer.get("error")?;
-    let is_none = matches!(error, Value::Null | Value::Bool(false)) || *error == "" || *error == 0;
-    (!is_none).then(|| message_in(error))
+    let is_none = |error: &&Value| {
+        matches!(error, Value::Null | Value::Bool(false)) || **error == "" || **error == 0
+    };
+    let error = answer.get("error").filter(|error| !is_none(error));
+    let of_several = |errors: &Value| match errors {
+        Value::Array(errors) => errors.iter().find(|error| !is_none(error)).map(message_in),
+        Value::Object(errors) if errors.is_empty() => None,
+        other => (!is_none(&other)).then(|| message_in(other)),
+    };
+    error
+        .map(message_in)
+        .or_else(|| answer.get("errors").and_then(of_several))
+        .or_else(|| is("success", false.into()).then(|| message_in(answer)))
 }
 
 /// Returns the message of a server's error, or its code if it has nothing else.
@@ -53,7 +65,13 @@ mod tests {
             of(json!({"object": "text_completion", "error": null, "choices": choices})),
             None
         );
+        for none in [json!([]), json!({}), json!(null), json!([null])] {
+            assert_eq!(of(json!({"errors": none, "success": true, "choices": choices})), None);
+        }
         for answer in [
+            json!({"errors": [{"message": "boom"}], "choices": choices}),
+            json!({"errors": "boom", "success": false}),
+            json!({"success": false, "message": "boom", "choices": choices}),
             json!({"object": "error", "message": "boom", "choices": choices}),
             json!({"error": {"message": "boom"}, "choices": choices}),
             json!({"error": "boom", "choices": choices}),

@@ -1,17 +1,18 @@
 //! Reads a response that is streamed in events (`text/event-stream`), which servers use to send completions token by token.
 //!
 //! Streams are parsed as the HTML standard defines (server-sent events, 9.2.6), with three differences: `[DONE]` needs no blank line after
-//! it; an event of type `error`, or with a field named `error` as in older servers of llama.cpp, is a failure, whatever its data; and an
-//! error at the end of a stream is recognized even if no blank line follows it.
+//! it; an event of type `error`, or with a field named `error` as in older servers of llama.cpp, is a failure, whatever its data, and so is
+//! a line that is an error in plain JSON; and an error at the end of a stream is recognized even if no blank line follows it.
 
 use std::io::{BufRead, BufReader};
 
-use repoformer_core::completion::{check_answer, excerpt};
+use repoformer_core::completion::{check_answer, error_in, excerpt};
 use repoformer_store::json;
 use ureq::http::HeaderMap;
 
 use super::Event;
 use super::answer::{self, Context, Response};
+use super::bound::ANY;
 use super::retry::Failure;
 
 /// Passes the events of a response to `take` until it needs no more.
@@ -113,6 +114,14 @@ impl Fields {
             }
             b"event" => {
                 self.has_error_type = value.trim_ascii().eq_ignore_ascii_case(b"error");
+            }
+            // A server behind a proxy may write an error between the events, as plain JSON.
+            _ if line.starts_with(b"{")
+                && json::count_values(line) <= ANY.values
+                && json::parse(line).is_ok_and(|value| error_in(&value).is_some()) =>
+            {
+                self.has_error_field = true;
+                self.data = line.to_vec();
             }
             _ => {}
         }
@@ -403,6 +412,9 @@ mod tests {
             "event: Error\ndata: {\"message\": \"secret is full\", \"choices\": []}\n\n",
             "error: {\"message\": \"secret is full\"}\nevent: message\n\n",
             "data: {\"object\": \"error\", \"message\": \"secret is full\"}\n\n",
+            "data: {\"a\": 1}\n{\"error\": {\"message\": \"secret is full\"}}\n\ndata: [DONE]\n\n",
+            "{\"errors\": [\"secret is full\"]}\ndata: {\"a\": 1}\n\n",
+            "data: {\"success\": false, \"message\": \"secret is full\"}\n\n",
             // No blank line follows.
             "data: {\"a\": 1}\n\ndata: {\"error\": {\"message\": \"secret is full\"}}\n",
             "data: {\"a\": 1}\n\ndata: {\"error\": {\"message\": \"secret is full\"}}",
