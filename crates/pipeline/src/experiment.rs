@@ -17,6 +17,7 @@ use repoformer_evaluate::score::Scoring;
 use repoformer_store::artifact::{Header, Identity};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::progress::Work;
+use repoformer_text::counts::list_first;
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
 use repoformer_text::tokenize::model::Tokenizer;
@@ -130,10 +131,9 @@ const LISTED: usize = 10;
 fn not_below(repos_dir: &Path, there: &[String], first: &str, lost: usize) -> Error {
     let folder = repos_dir.display();
     let more = if lost > 1 { format!(" and {} others", lost - 1) } else { String::new() };
-    let listed = there.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let etc = if there.len() > LISTED { ", …" } else { "" };
+    let listed = list_first(there, LISTED);
     let reason = format!(
-        "{folder}: has no folder of a repository of the tasks ({first}{more}); it has {listed}{etc}"
+        "{folder}: has no folder of a repository of the tasks ({first}{more}); it has {listed}"
     );
     let below = there.iter().find(|name| repos_dir.join(name).join(first).is_dir());
     let hint = match below {

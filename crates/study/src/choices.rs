@@ -12,7 +12,7 @@ use repoformer_evaluate::statistics::Resampling;
 use repoformer_pipeline::{Completion, Experiment, Messages};
 use repoformer_store::artifact::write_file;
 use repoformer_store::manifest::Manifest;
-use repoformer_text::counts::plural;
+use repoformer_text::counts::{list_first, plural};
 use repoformer_text::language::Language;
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
@@ -106,13 +106,9 @@ pub fn repositories_in(
 
 /// Prints notes that name the repositories whose folders are links to elsewhere, and such links that are not read.
 pub fn note_links(dir: &Path, names: &[String], messages: &dyn Messages) {
-    let list = |links: &[String]| {
-        let listed = links.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
-        format!("{listed}{}", if links.len() > LISTED { ", …" } else { "" })
-    };
     let links: Vec<String> = names.iter().filter(|name| is_link_out(dir, name)).cloned().collect();
     if !links.is_empty() {
-        let listed = list(&links);
+        let listed = list_first(&links, LISTED);
         messages.note(format!("{}: links to elsewhere are read: {listed}", dir.display()).into());
     }
     let mut left = foreign_links(dir);
@@ -122,7 +118,7 @@ pub fn note_links(dir: &Path, names: &[String], messages: &dyn Messages) {
             format!(
                 "{}: links out of a folder under version control are not read: {}; name them with ",
                 dir.display(),
-                list(&left)
+                list_first(&left, LISTED)
             ),
             &DECLARED.repo
         ]);
@@ -139,10 +135,9 @@ pub fn check_named(dir: &Path, named: &[String]) -> Result<()> {
         return Ok(());
     };
     let known = RepositoryFolders::below(dir)?.names;
-    let listed = known.iter().take(KNOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let more = if known.len() > KNOWN { ", …" } else { "" };
+    let listed = list_first(&known, KNOWN);
     fail(
-        format!("{}: unknown repository '{missing}'; known: {listed}{more}", dir.display()),
+        format!("{}: unknown repository '{missing}'; known: {listed}", dir.display()),
         match did_you_mean(missing, known.iter().map(String::as_str)) {
             Some(hint) => hint.into(),
             None => message![
@@ -159,11 +154,10 @@ fn note_left_out(dir: &Path, names: &[String], messages: &dyn Messages) {
     if names.is_empty() {
         return;
     }
-    let listed = names.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let more = if names.len() > LISTED { ", …" } else { "" };
+    let listed = list_first(names, LISTED);
     messages.note(
         format!(
-            "{}: {} {} without a source file left out: {listed}{more}",
+            "{}: {} {} without a source file left out: {listed}",
             dir.display(),
             names.len(),
             plural(names.len(), "folder")

@@ -35,6 +35,29 @@ pub fn part(count: usize, all: usize, noun: &str, [of_one, of_several]: [&str; 2
     format!("{} of {} {} {verb}", group(count), group(all), plural(all, noun))
 }
 
+/// Lists the first `most` names, and says whether there are more.
+///
+/// ```
+/// use repoformer_text::counts::list_first;
+///
+/// assert_eq!(list_first(["a", "b"], 2), "a, b");
+/// assert_eq!(list_first(["a", "b", "c"], 2), "a, b, …");
+/// ```
+pub fn list_first(names: impl IntoIterator<Item: AsRef<str>>, most: usize) -> String {
+    let mut listed = String::new();
+    for (number, name) in names.into_iter().enumerate() {
+        if number > 0 {
+            listed += ", ";
+        }
+        if number == most {
+            listed += "…";
+            break;
+        }
+        listed += name.as_ref();
+    }
+    listed
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

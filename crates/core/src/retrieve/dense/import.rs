@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::{self, LONGEST_LINE, Object, kind};
 use repoformer_store::literal::literal;
+use repoformer_text::counts::list_first;
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 use rustc_hash::FxHashMap;
@@ -301,16 +302,15 @@ impl<'a> Import<'a> {
         };
         let missing: Vec<usize> = (0..self.texts.len()).filter(has_none).collect();
         if !missing.is_empty() {
-            let names = missing.iter().take(NAMED).map(|number| {
+            let names = missing.iter().map(|number| {
                 let Text { id, text } = &self.texts[*number];
                 format!("{id} ({})", quote_start(text))
             });
-            let names = names.collect::<Vec<_>>().join(", ");
-            let more = if missing.len() > NAMED { ", …" } else { "" };
             let reason = format!(
-                "has no vector for {} of {} texts: {names}{more}",
+                "has no vector for {} of {} texts: {}",
                 missing.len(),
-                self.texts.len()
+                self.texts.len(),
+                list_first(names, NAMED)
             );
             return Err(Error::vectors(self.path, "", reason, write_them()));
         }
