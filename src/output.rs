@@ -18,7 +18,7 @@ pub(crate) use repoformer_store::manifest::write_document as write_json;
 use repoformer_store::manifest::{self, Manifest};
 use repoformer_store::remark::{LeftOutTasks, Remark};
 pub(crate) use repoformer_study::{fail, message_of, unknown};
-pub(crate) use repoformer_text::counts::{format_count, group, plural};
+pub(crate) use repoformer_text::counts::{format_count, group, list_first, plural};
 use repoformer_text::message;
 use repoformer_text::message::Message;
 use repoformer_text::visible::visible;
@@ -196,6 +196,13 @@ pub(crate) fn warn_of_not_json() {
             "{}:{first}: NaN or Infinity is not valid JSON (Python's json writes it); it is read as null in unused fields ({records})",
             path.display()
         ));
+    }
+}
+
+/// Prints a note only once.
+fn note_once(text: &str) {
+    if is_new(text) {
+        note(text);
     }
 }
 
@@ -414,6 +421,7 @@ pub(crate) fn tell(remark: Remark) {
     match remark {
         Remark::Announcement(text) => announce(&in_flags(&text)),
         Remark::Note(text) => note(in_flags(&text)),
+        Remark::NoteOnce(text) => note_once(&in_flags(&text)),
         Remark::Detail(text) => detail(in_flags(&text)),
         Remark::Warning(text) => warning(text),
         Remark::WarningOnce(text) => warning_once(&in_flags(&text)),

@@ -12,7 +12,7 @@ use repoformer_study::mixed;
 use repoformer_text::visible::visible_in_line;
 use serde_json::Value;
 
-use crate::output::{group, plural};
+use crate::output::{group, list_first, plural};
 
 /// Maximum number of ids shown of tasks that are left out.
 const SHOWN: usize = 3;
@@ -272,9 +272,7 @@ fn flips_text(comparison: &Comparison) -> String {
 
 /// Formats the number and first ids of some tasks: `2 tasks (a, b)`.
 pub(super) fn list_ids(ids: &[String]) -> String {
-    let more = if ids.len() > SHOWN { ", …" } else { "" };
-    let first = &ids[..ids.len().min(SHOWN)];
-    format!("{} ({}{more})", tasks(ids.len()), first.join(", "))
+    format!("{} ({})", tasks(ids.len()), list_first(ids, SHOWN))
 }
 
 fn tasks(number: usize) -> String {

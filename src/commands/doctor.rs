@@ -19,7 +19,7 @@ use repoformer_text::visible::visible_in_line;
 use serde_json::{Map, Value, json};
 
 use super::cache;
-use crate::output::{self, error_and_hint, print_text, screen, write_data};
+use crate::output::{self, error_and_hint, list_first, print_text, screen, write_data};
 use crate::settings::{DECLARED, Settings};
 use crate::table::{ReportFormat, json_text};
 
@@ -395,9 +395,8 @@ fn server(args: &DoctorArgs, settings: &Settings) -> Finding {
     let listed = match (models.len(), &refusal) {
         (0, Some(error)) => format!("models not listed ({})", visible_in_line(&error.to_string())),
         (count, _) => {
-            let some: Vec<_> = models.iter().take(5).map(|name| visible_in_line(name)).collect();
-            let more = if count > some.len() { ", …" } else { "" };
-            format!("{count} models: {}{more}", some.join(", "))
+            let names = models.iter().map(|name| visible_in_line(name));
+            format!("{count} models: {}", list_first(names, 5))
         }
     };
     let names = if apis.is_empty() { "none known".into() } else { apis.join(", ") };

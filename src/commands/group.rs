@@ -9,7 +9,7 @@ use repoformer_study::experiments::read_tasks;
 use repoformer_text::language::Language;
 
 use crate::commands::session::open;
-use crate::output::{self, Screen, fail, format_count};
+use crate::output::{self, Screen, fail, format_count, list_first};
 use crate::settings::{DECLARED, Setting, SettingFlags, ValueList};
 
 #[derive(Debug, Args)]
@@ -71,12 +71,12 @@ pub(crate) fn run(args: &GroupArgs) -> Result<()> {
             format_count(*count as u64, "task"),
         ));
     }
-    if let Some(first) = summary.others.first() {
-        let (count, first) = (summary.others.len(), first.display());
+    if !summary.others.is_empty() {
+        let names = summary.others.iter().map(|path| path.to_string_lossy());
         output::note(format!(
-            "group: {} skipped, since the name is not that of a data file: {first}{}",
-            format_count(count as u64, "file"),
-            if count > 1 { ", …" } else { "" },
+            "group: {} skipped, since the name is not that of a data file: {}",
+            format_count(summary.others.len() as u64, "file"),
+            list_first(names, 1),
         ));
     }
     if let Some(first) = summary.links.first() {

@@ -117,7 +117,7 @@ impl VectorSource {
                             ConnectionSettings { timeout, ..ConnectionSettings::default() };
                         let messages = Arc::clone(&self.messages);
                         let endpoint = Endpoint::new(&url, settings)?;
-                        let endpoint = endpoint.on_retry(move |text| messages.note(text.into()));
+                        let endpoint = endpoint.on_notice(move |notice| messages.server(notice));
                         let store = VectorStore::open(&path, &model)?;
                         let notes = store.notes().iter().map(Error::message);
                         engine.report.warnings.extend(notes);

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use repoformer_models::endpoint::ServerNotice;
 use repoformer_store::error::Error;
 use repoformer_store::remark::Remark;
 use repoformer_text::language::syntax::ParseGap;
@@ -43,6 +44,14 @@ pub trait Messages: Send + Sync {
     /// Shows a warning once, however often it is sent.
     fn warning_once(&self, warning: Message) {
         self.tell(Remark::WarningOnce(warning));
+    }
+
+    /// Shows a message about a server.
+    fn server(&self, notice: ServerNotice) {
+        self.tell(match notice {
+            ServerNotice::Outage(text) => Remark::Note(text.into()),
+            ServerNotice::Unsupported(text) => Remark::NoteOnce(text.into()),
+        });
     }
 
     /// Shows a failed check, and counts it.

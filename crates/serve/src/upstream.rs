@@ -82,7 +82,7 @@ mod tests {
             ..ConnectionSettings::default()
         };
         // This work continues even if the connection is closed.
-        let endpoint = Endpoint::new(&refusing_url(), settings).unwrap().on_retry(move |_| {
+        let endpoint = Endpoint::new(&refusing_url(), settings).unwrap().on_notice(move |_| {
             begun.send(()).unwrap();
             let _ = ends.lock().unwrap().recv();
         });

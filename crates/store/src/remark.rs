@@ -15,6 +15,8 @@ pub enum Remark {
     Announcement(Message),
     /// A line of progress or of a result.
     Note(Message),
+    /// A note that is shown once, however often it is sent.
+    NoteOnce(Message),
     /// A line for users who ask for details.
     Detail(Message),
     /// A warning.
@@ -41,6 +43,7 @@ impl fmt::Display for Remark {
         match self {
             Self::Announcement(text)
             | Self::Note(text)
+            | Self::NoteOnce(text)
             | Self::Detail(text)
             | Self::Warning(text)
             | Self::WarningOnce(text)

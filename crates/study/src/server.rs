@@ -11,6 +11,7 @@ use repoformer_models::endpoint::{
 use repoformer_models::server::{SendSettings, changing_template};
 use repoformer_pipeline::{AskedServer, Completion, Messages, Server, file_name};
 use repoformer_store::error::Error;
+use repoformer_text::counts::list_first;
 use repoformer_text::message;
 use repoformer_text::message::Message;
 
@@ -66,12 +67,11 @@ pub fn model(settings: &Settings, seed: Option<u64>, by_batch: bool) -> Result<C
 /// Returns a hint to name the model, with the models that the server lists.
 fn name_model(completion: &Completion) -> Message {
     let asked = completion.server.as_ref().and_then(|server| server.asked.as_ref());
-    let mut listed = asked.and_then(|asked| asked.endpoint.greet().ok()).unwrap_or_default();
-    let count = listed.len();
-    listed.truncate(MODELS);
-    let etc = if count > MODELS { ", …" } else { "" };
-    let listed = listed.join(", ");
-    let listed = if count == 0 { String::new() } else { format!("; the server has {listed}{etc}") };
+    let models = asked.and_then(|asked| asked.endpoint.greet().ok()).unwrap_or_default();
+    let listed = match list_first(&models, MODELS) {
+        none if none.is_empty() => none,
+        listed => format!("; the server has {listed}"),
+    };
     message!["name it with ", &DECLARED.model, listed]
 }
 
@@ -208,7 +208,7 @@ fn endpoint(settings: &Settings, model: &str, connected: ServerAddress<'_>) -> R
     let timeout = Duration::from_secs_f64(*settings.request_timeout);
     let connection = ConnectionSettings { timeout, key_variable, ..ConnectionSettings::patient() };
     let messages = Arc::clone(&settings.messages);
-    Ok(Endpoint::new(url, connection)?.on_retry(move |text| messages.note(text.into())))
+    Ok(Endpoint::new(url, connection)?.on_notice(move |notice| messages.server(notice)))
 }
 
 /// Checks that a server answers, before the work that precedes the first request, and warns if the server lists only other

@@ -59,7 +59,7 @@ struct MessageLog(RefCell<Vec<String>>);
 impl MessageLog {
     fn hear(&self, remark: Remark) {
         let text = match remark {
-            Remark::Note(text) => format!("note: {text}"),
+            Remark::Note(text) | Remark::NoteOnce(text) => format!("note: {text}"),
             Remark::Detail(text) | Remark::Hint(text) => format!("detail: {text}"),
             Remark::LeftOut(tasks) => format!("left out: {}", tasks.count()),
             Remark::Announcement(text) | Remark::WarningOnce(text) | Remark::Warning(text) => {

@@ -20,6 +20,7 @@ use super::address::{Address, MASK, mask_url};
 use super::answer::{self, Context, Response};
 use super::bound::greatest;
 use super::key::{Key, KeyMask, SharedKeys};
+use super::outage::{OutageReport, OutageWatch};
 use super::proxy;
 use super::request::RequestWork;
 use super::retry::{self, Failure, RetryOutlook};
@@ -113,8 +114,17 @@ impl Transport for ProxyTransport {
     }
 }
 
-/// Function that receives a message before each retry.
-type Notice = dyn Fn(&str) + Send + Sync;
+/// Message about a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerNotice {
+    /// The server fails and requests are sent again, or it answers again.
+    Outage(String),
+    /// Something that the server does not support, in the same words each time.
+    Unsupported(String),
+}
+
+/// Function that receives messages.
+type NoticeReceiver = dyn Fn(ServerNotice) + Send + Sync;
 
 /// Client of a server's API. Cheap to clone; clones share connections, which are kept open.
 ///
@@ -141,7 +151,8 @@ pub struct Endpoint {
     agent: ureq::Agent,
     /// Whether the connections were closed.
     is_closed: Arc<AtomicBool>,
-    notice: Option<Arc<Notice>>,
+    outage: Arc<OutageWatch>,
+    notice: Option<Arc<NoticeReceiver>>,
 }
 
 /// Returns an agent with connections of its own.
@@ -205,8 +216,19 @@ impl Endpoint {
         };
         let config = config.build();
         let agent = agent(&config, &connector);
-        let (is_closed, notice) = (Arc::default(), None);
-        Ok(Self { address, settings, header, keys, config, connector, agent, is_closed, notice })
+        let (is_closed, outage, notice) = (Arc::default(), Arc::default(), None);
+        Ok(Self {
+            address,
+            settings,
+            header,
+            keys,
+            config,
+            connector,
+            agent,
+            is_closed,
+            outage,
+            notice,
+        })
     }
 
     /// Returns a client for the same server with connections of its own.
@@ -234,9 +256,10 @@ impl Endpoint {
         }
     }
 
-    /// Sets a function that receives a message before each retry.
+    /// Sets a function that receives messages about the server: when requests begin to fail and are sent again, once a minute while this
+    /// goes on, and when the server answers again.
     #[must_use]
-    pub fn on_retry(mut self, notice: impl Fn(&str) + Send + Sync + 'static) -> Self {
+    pub fn on_notice(mut self, notice: impl Fn(ServerNotice) + Send + Sync + 'static) -> Self {
         self.notice = Some(Arc::new(notice));
         self
     }
@@ -285,10 +308,16 @@ impl Endpoint {
         Ok(self.exchange(path, Some(sent.as_bytes()), read)?.1)
     }
 
-    /// Shows the user a message about this server, through the function that also receives retries.
-    pub(crate) fn tell(&self, path: &str, text: &str) {
+    /// Tells the receiver of messages what the server does not support.
+    pub(crate) fn tell_unsupported(&self, text: &str) {
         if let Some(notice) = &self.notice {
-            notice(&format!("{}: {text}", self.url(path)));
+            notice(ServerNotice::Unsupported(format!("{}: {text}", self.url("/v1"))));
+        }
+    }
+
+    fn tell_outage(&self, text: &str) {
+        if let Some(notice) = &self.notice {
+            notice(ServerNotice::Outage(self.message(text.to_owned())));
         }
     }
 
@@ -374,7 +403,14 @@ impl Endpoint {
             drop(work);
             self.check_open()?;
             let mut failure = match answer {
-                Ok(value) => return Ok((value, begin.elapsed())),
+                Ok(value) => {
+                    let time = begin.elapsed();
+                    if let Some(outage) = self.outage.record_answer() {
+                        let (url, seconds) = (self.url("/v1"), outage.as_secs_f64());
+                        self.tell_outage(&format!("{url}: answers again after {seconds:.1} s"));
+                    }
+                    return Ok((value, time));
+                }
                 Err(failure) => failure,
             };
             let seed = [path.as_bytes(), body.unwrap_or_default()].concat();
@@ -384,17 +420,16 @@ impl Endpoint {
                 }
                 return Err(self.failure_error(path, failure));
             };
-            if let Some(notice) = &self.notice {
-                let of = |most: u32| format!("{} of {most}", retries + 1);
-                let count = match failure.again {
-                    RetryOutlook::After(_) => "as the server asks".to_owned(),
-                    RetryOutlook::AtMost(times) => of(times.min(self.settings.retries)),
-                    _ => of(self.settings.retries),
+            if let Some(report) = self.outage.record_failure(&self.url("/v1")) {
+                let seconds = match (failure.again, report) {
+                    (_, OutageReport::Lasts(time)) => format!(" for {:.0} s", time.as_secs_f64()),
+                    (RetryOutlook::After(_), _) => {
+                        format!(" in {:.1} s, as the server asks", wait.as_secs_f64())
+                    }
+                    _ => String::new(),
                 };
-                let (url, seconds) = (self.url(path), wait.as_secs_f64());
-                let text =
-                    format!("{url}: {}; retrying in {seconds:.1} s ({count})", failure.reason);
-                notice(&self.message(text));
+                let (url, reason) = (self.url(path), &failure.reason);
+                self.tell_outage(&format!("{url}: {reason}; retrying{seconds}"));
             }
             self.pause(wait);
             self.check_open()?;

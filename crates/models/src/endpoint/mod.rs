@@ -15,6 +15,7 @@ mod escapes;
 mod event;
 mod events;
 mod key;
+mod outage;
 mod proxy;
 mod readings;
 mod request;
@@ -24,7 +25,7 @@ pub(crate) mod test_client;
 
 pub(crate) use address::MASK;
 pub(crate) use answer::{is_whole, shorter};
-pub use client::Endpoint;
+pub use client::{Endpoint, ServerNotice};
 pub use event::Event;
 pub use key::{KeyMask, holds_key, mask_keys, mask_keys_of};
 

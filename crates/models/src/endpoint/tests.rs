@@ -88,7 +88,7 @@ fn a_server_that_asks_for_a_wait_gets_it_unless_it_is_too_long() {
     });
     let told = Arc::new(Mutex::new(Vec::new()));
     let keep = told.clone();
-    let endpoint = client(&server).on_retry(move |text| keep.lock().unwrap().push(text.to_owned()));
+    let endpoint = client(&server).on_notice(move |notice| keep.lock().unwrap().push(notice));
     let start = Instant::now();
     let error = endpoint.post_json("/v1/x", &json!({})).unwrap_err();
     assert!(start.elapsed() >= Duration::from_millis(60));
@@ -96,9 +96,9 @@ fn a_server_that_asks_for_a_wait_gets_it_unless_it_is_too_long() {
     assert!(error.hint().unwrap().to_string().contains("fewer"), "{error}");
     let url = server.url();
     let notice = format!(
-        "{url}/v1/x: the server answers 429 Too Many Requests: slow down; retrying in 0.1 s (as the server asks)"
+        "{url}/v1/x: the server answers 429 Too Many Requests: slow down; retrying in 0.1 s, as the server asks"
     );
-    assert_eq!(*told.lock().unwrap(), [notice]);
+    assert_eq!(*told.lock().unwrap(), [ServerNotice::Outage(notice)]);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_request_that_is_given_up_waits_no_longer_for_its_retry() {
     });
     let endpoint = client(&server);
     let closing = endpoint.clone();
-    let endpoint = endpoint.on_retry(move |_| closing.close());
+    let endpoint = endpoint.on_notice(move |_| closing.close());
     let error = endpoint.post_json("/v1/x", &json!({})).unwrap_err();
     assert_ends(&error, "the request was cancelled");
 }

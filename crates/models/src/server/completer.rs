@@ -230,7 +230,7 @@ impl<'a> Completer<'a> {
     fn tell_without_stream(&self) {
         if !self.without_stream.swap(true, Ordering::Relaxed) {
             let text = "the server does not stream, so it writes completions to their last token";
-            self.endpoint.tell("/v1", text);
+            self.endpoint.tell_unsupported(text);
         }
     }
 }

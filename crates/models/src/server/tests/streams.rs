@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::super::partial::PartialAnswer;
 use super::{ask, place, texts};
-use crate::endpoint::KeyMask;
 use crate::endpoint::test_client::{client, quick};
+use crate::endpoint::{KeyMask, ServerNotice};
 use crate::server::Completer;
 
 fn part(index: usize, text: &str, logprob: f64) -> Value {
@@ -149,8 +149,7 @@ fn a_server_that_cannot_stream_writes_all_and_is_told_of_once() {
         });
         let said = std::sync::Arc::new(Mutex::new(Vec::new()));
         let heard = said.clone();
-        let endpoint =
-            client(&server).on_retry(move |text| heard.lock().unwrap().push(text.to_owned()));
+        let endpoint = client(&server).on_notice(move |notice| heard.lock().unwrap().push(notice));
         let completer = Completer::new(&endpoint);
         for _ in 0..2 {
             let found =
@@ -158,7 +157,8 @@ fn a_server_that_cannot_stream_writes_all_and_is_told_of_once() {
             assert_eq!(found[0].text, "x\ny");
         }
         let said = said.lock().unwrap().clone();
-        assert!(said.len() == 1 && said[0].contains("does not stream"), "{said:?}");
+        let is_named = |notice: &ServerNotice| matches!(notice, ServerNotice::Unsupported(text) if text.contains("does not stream"));
+        assert!(said.len() == 1 && is_named(&said[0]), "{said:?}");
         let streams = server.requests().iter().filter(|r| r.body.get("stream").is_some()).count();
         assert_eq!((streams, server.requests().len()), (1, if refuses { 3 } else { 2 }));
     }
