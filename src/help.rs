@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Result;
 use clap::builder::{PossibleValue, StyledStr};
 use clap::{Arg, Args, Command};
-use repoformer_study::settings::SETTINGS;
+use repoformer_study::settings::{SETTINGS, Setting};
 use repoformer_text::names::did_you_mean;
 
 use crate::commands::manual::{item, name_commands, with_values};
@@ -113,7 +113,7 @@ const BRIEF_WORDS: usize = 2;
 
 #[derive(Debug, Args)]
 pub(crate) struct HelpArgs {
-    /// Command (`run`, `label sample`), setting (`top-k`) or flag (`--missing`) [default: all commands]
+    /// Command (`run`, `label sample`), setting (`top-k`), flag (`--missing`) or value (`rg1`) [default: all commands]
     #[arg(value_name = "TOPIC", allow_hyphen_values = true, hide_possible_values = true, value_parser = topics())]
     topic: Vec<String>,
 }
@@ -265,7 +265,7 @@ fn is_passed_on(arg: &Arg) -> bool {
     arg.is_hide_short_help_set() && arg.get_help_heading().is_some()
 }
 
-/// Returns the meaning of a setting, or of each flag with this name.
+/// Returns the meaning of a setting, of each flag with this name, or of the settings with this value.
 fn explain_flag(program: &Command, topic: &str) -> Result<String> {
     let name = topic.trim_start_matches('-').replace('_', "-");
     let is_named = |key: &str, alias: Option<&str>| key == name || alias == Some(&*name);
@@ -292,15 +292,23 @@ fn explain_flag(program: &Command, topic: &str) -> Result<String> {
             }
         }
     }
-    if uses.is_empty() && setting.is_none() {
+    // A value such as `rg1` or `learned@0.2`.
+    let value = topic.split('@').next().unwrap_or(topic);
+    let has_value = |setting: &&Setting| setting.names().iter().any(|known| known == value);
+    let settings: Vec<&Setting> = match setting {
+        Some(setting) => vec![setting],
+        None if uses.is_empty() => SETTINGS.iter().copied().filter(has_value).collect(),
+        None => Vec::new(),
+    };
+    if uses.is_empty() && settings.is_empty() {
         let hint = did_you_mean(&name, known.iter().map(String::as_str));
         let hint = hint.unwrap_or_else(|| "`repoformer --help` lists the commands".into());
-        return fail(format!("no command, setting or flag is named '{topic}'"), hint);
+        return fail(format!("no command, setting, flag or value is named '{topic}'"), hint);
     }
     let one = |(text, commands): &(String, Vec<String>)| {
         format!("{text}Commands: {}\n", commands.join(", "))
     };
-    let texts = setting.map(|setting| explain(setting)).into_iter().chain(uses.iter().map(one));
+    let texts = settings.into_iter().map(explain).chain(uses.iter().map(one));
     Ok(texts.collect::<Vec<_>>().join("\n"))
 }
 

@@ -113,7 +113,7 @@ fn flag(setting: &Setting, command: &str) -> Option<Arg> {
     if !is_flag_of(setting, command) {
         return None;
     }
-    let mut help = setting.help.replace("{names}", &setting.known_values());
+    let mut help = setting.help.to_owned();
     if let Some(unit) = setting.only_for {
         help.push_str(&format!(" (with --unit {unit})"));
     }

@@ -54,7 +54,7 @@ pub(crate) fn settings_page() -> String {
 }
 
 fn section(setting: &Setting) -> String {
-    let help = setting.help.replace("{names}", "one of the values below").replace('<', "\\<");
+    let help = setting.help.replace('<', "\\<");
     let facts = list_facts(setting);
     let facts: String = facts.iter().map(|(name, text)| format!("- {name}: {text}\n")).collect();
     format!("\n### `{}`\n\n{help}.\n\n{facts}", setting.key)
@@ -62,11 +62,10 @@ fn section(setting: &Setting) -> String {
 
 /// Returns the text that `help SETTING` prints.
 pub(crate) fn explain(setting: &Setting) -> String {
-    let help = setting.help.replace("{names}", "one of the values below");
     let facts = list_facts(setting);
     let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let facts = facts.iter().map(|(name, text)| format!("{name:width$}  {text}\n"));
-    format!("{}: {help}.\n\n{}", setting.key, facts.collect::<String>())
+    format!("{}: {}.\n\n{}", setting.key, setting.help, facts.collect::<String>())
 }
 
 /// Returns the names and the facts that describe a setting.

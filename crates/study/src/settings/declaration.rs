@@ -209,7 +209,7 @@ pub struct Setting {
     pub effect: Effect,
     /// Name of the value in help, such as `DIR`.
     pub value_name: &'static str,
-    /// Help text, one sentence; `{names}` stands for the known names.
+    /// Help text, one sentence, which explains each known name.
     pub help: &'static str,
 }
 

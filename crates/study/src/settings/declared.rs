@@ -173,7 +173,10 @@ settings! {
             || BUNDLED.iter().map(|profile| profile.name.to_owned()).collect(),
             |_| true,
             "the NAME of configs/NAME.toml in the working folder",
-        ) => "Named set of settings: {names}";
+        ) =>
+            "Named set of settings: demo (the demonstration), repocoder (RepoCoder's program), repoformer-paper (Repoformer's paper), \
+             repoformer-release (Repoformer's program), crosscodeeval (CrossCodeEval's program), or the NAME of configs/NAME.toml in \
+             the working folder";
         config: Option<PathBuf>, "config" "FILE" Text => "Configuration file (TOML)",
             default_text: Some("repoformer.toml in the working folder, if it exists; none for serve and lsp"), in_files: false;
         shard: Option<Shard>, "shard" "I/N" Text =>
@@ -222,7 +225,10 @@ settings! {
             default: Some("jaccard"), arity: Texts;
         top_k: One<usize>, "top-k" "N" Whole(1..=u32::MAX as u64) => "Number of fragments kept per query", default: Some("20");
         query: One<QueryForm>, "query" "NAME" OneOf(|| names(QueryForm::ALL)) =>
-            "Text to search for; window is RepoCoder's query, and each other value works in one mode only",
+            "Text to search for: window (RepoCoder's query: lines around the hole, up to it in mode rg1), or, in one mode only: \
+             last-n-lines and left-right (the end of the left context; and the start of the right one), first-n-lines (the start of \
+             the right context), ground-truth (left context and target), prediction and prediction-left-right (left context and \
+             prediction; and right context), surrounding and surrounding-without-target (both contexts of a label's instance)",
             default: Some("window"), default_text: Some("window with windows, last-n-lines with chunks");
         query_lines: One<usize>, "query-lines" "N" COUNT => "Number of lines of a query", default: Some("20");
         ties: One<Ties>, "ties" "NAME" OneOf(|| names([Ties::Nearest, Ties::Reference])) =>
@@ -260,7 +266,11 @@ settings! {
             || names(["repocoder"].into_iter().chain(Style::names()).chain(["attach"])),
             |name| Path::new(name).exists(),
             "a template file",
-        ) => "Prompt layout: {names}; attach writes tasks with their cross-file context instead of prompts",
+        ) =>
+            "Prompt layout: repocoder and plain (left to right, with fragments as comments), codegen (right context first, for models \
+             without fill-in-the-middle tokens), starcoder, starcoder2, codellama, deepseek-coder, qwen2.5-coder, codestral \
+             (fill-in-the-middle of these models), repoformer (with its tokens eof and cc), starcoder-released, repoformer-released (as in \
+             Repoformer's program), or a template file; attach writes tasks with their cross-file context instead of prompts",
             default: Some("repocoder"), default_text: Some("repocoder with windows, plain with chunks"), effect: Layout;
         right_context: Vec<bool>, "right-context" "yes|no" OneOf(|| names(["yes", "no"])) => "Whether prompts include the right context",
             default: Some("yes"), arity: Names;
@@ -343,7 +353,11 @@ settings! {
             "several steps separated by commas (own only as the last)",
         ) =>
             "How to cut predictions before scoring: own (as each metric's program does), none (not at all), chat (keeps only the code \
-             of chat answers, in queries of mode rg-rg too; short for thoughts,fences,chatter,echo), or other steps; known: {names}",
+             of chat answers, in queries of mode rg-rg too; short for thoughts,fences,chatter,echo), or steps: keep first-line (the first \
+             line that is not a comment), lines (as many as the target has), stripped-lines (the same, stripped), statement (the first \
+             one), bracket (up to the first ; { or }), function-body; remove comments, comment-signs (from # or // on), thoughts (and \
+             tokens of a chat template), fences (around code), chatter (sentences around code), echo (repeated left context); several \
+             separated by commas, own only as the last",
             commands: CUTTING, effect: Always, default_text: Some("own; chat,own for answers of the chat API; none for --pairs");
     }
     Policies {
@@ -367,7 +381,7 @@ settings! {
             || names(Style::names()),
             |name| Path::new(name).exists(),
             "a template file",
-        ) => "Prompt layout of the model that policy self asks: {names}",
+        ) => "Prompt layout of the model that policy self asks: a name or file as for the prompt style",
             default: Some("repoformer"), commands: &["run"];
         clock: One<Clock>, "clock" "NAME" OneOf(|| names(Clock::ALL)) =>
             "How column latency ms adds up the parts of a request: parallel (they run at the same time, as in the paper) or serial \

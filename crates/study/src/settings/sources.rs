@@ -199,8 +199,32 @@ fn scalar(setting: &Setting, value: &toml::Value, name: &str) -> Result<String> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::declared::{BUNDLED, BundledProfile};
+    use super::super::declared::{BUNDLED, BundledProfile, DECLARED, SETTINGS};
     use super::*;
+
+    /// Languages and the papers' tables are only listed; yes and no need no words.
+    #[test]
+    fn every_known_value_is_explained() {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || "-+.@".contains(c);
+        let is_listed =
+            |setting: &&&Setting| ["language", "paper", "paper-dataset"].contains(&setting.key);
+        let mut missing = Vec::new();
+        for setting in SETTINGS.iter().filter(|setting| !is_listed(setting)) {
+            let help = match setting.key {
+                // Refers to the other prompt style.
+                "policy-prompt-style" => DECLARED.prompt_style.help,
+                _ => setting.help,
+            };
+            let words: Vec<&str> =
+                help.split(|c| !is_word(c)).map(|word| word.trim_end_matches('.')).collect();
+            missing.extend(setting.names().into_iter().filter_map(|name| {
+                let is_plain = ["yes", "no"].contains(&name.as_str());
+                (!is_plain && !words.contains(&name.as_str()))
+                    .then(|| format!("{}: {name}", setting.key))
+            }));
+        }
+        assert_eq!(missing, Vec::<String>::new());
+    }
 
     #[test]
     fn bundled_files_hold_known_keys_and_values() {
