@@ -11,7 +11,7 @@ groups=("$@")
 [ ${#groups[@]} -gt 0 ] || mapfile -t groups < <(ls fuzz/corpus)
 # The package's profiles hold here too, so that packages which the tests compiled the same way are not compiled again.
 target=${CARGO_TARGET_DIR:-$PWD/target}
-(cd fuzz && RUSTC_WRAPPER=$PWD/rustc CARGO_INCREMENTAL=0 CARGO_TARGET_DIR=$target cargo build --locked --config ../Cargo.toml)
+(cd fuzz && RUSTC_WRAPPER=$PWD/rustc CARGO_INCREMENTAL=0 CARGO_TARGET_DIR=$target cargo build --locked --profile test --config ../Cargo.toml)
 failed=0
 for group in "${groups[@]}"; do
   found=fuzz/found/$group
