@@ -11,7 +11,7 @@ use repoformer_core::task::TaskSet;
 use repoformer_evaluate::conditions::{Conditions, differences, read_parameters};
 use repoformer_evaluate::executed::{self, TestOutcome, is_of, read_executed};
 use repoformer_evaluate::predictions;
-use repoformer_evaluate::report::ReportContents;
+use repoformer_evaluate::report::{ReportContents, ReportFinding};
 use repoformer_evaluate::score::{MissingPredictions, Scores, Scoring};
 use repoformer_evaluate::statistics::Resampling;
 use repoformer_pipeline::report::{Contender, ReportTexts, foresee_figures, gather};
@@ -24,6 +24,7 @@ use repoformer_store::manifest::{self, Manifest, write_document};
 use repoformer_text::counts::part;
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::choices::{completed_modes, completion, page_in, set_profile};
@@ -63,8 +64,8 @@ pub struct WrittenReport {
     pub page: PathBuf,
     /// Headline.
     pub title: String,
-    /// Main result, as HTML.
-    pub finding: String,
+    /// Main result.
+    pub finding: ReportFinding,
 }
 
 /// Returns the files of the report that a run would write after completing, with these policies' choices.
@@ -378,11 +379,12 @@ fn write(report: &ReportContents, mut manifest: Manifest, place: &ReportPaths) -
 /// Field of a report's manifest with its title and main result.
 const RESULT: &str = "result";
 
-/// Returns the title and the main result, as HTML, of the report in a folder; `None` without a report.
-pub fn read_result(folder: &Path) -> Option<(String, String)> {
+/// Returns the title and the main result of the report in a folder; `None` without a report.
+pub fn read_result(folder: &Path) -> Option<(String, ReportFinding)> {
     let manifest = manifest::read(&ReportPaths::new(folder).manifest()).ok()?;
-    let text = |field: &str| Some(manifest.get(RESULT)?.get(field)?.as_str()?.to_owned());
-    Some((text("title")?, text("finding")?))
+    let result = manifest.get(RESULT)?;
+    let finding = ReportFinding::deserialize(result.get("finding")?).ok()?;
+    Some((result.get("title")?.as_str()?.to_owned(), finding))
 }
 
 /// Returns what the page in a folder reports on, if it is not this task file.

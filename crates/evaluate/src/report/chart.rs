@@ -1,5 +1,6 @@
 //! A small page with a table and line charts, without tasks.
 
+use super::ReportFinding;
 use super::figures::Medium;
 use super::figures::chart::{self, Chart};
 use super::page::{plain_policy, plain_style};
@@ -104,21 +105,23 @@ pub struct PageLink {
     pub title: String,
     /// Path, relative to the page that links it: `line/index.html`.
     pub path: String,
-    /// Main result, as HTML: see [`ReportContents::finding`](super::ReportContents::finding).
-    pub finding: String,
+    /// Main result.
+    pub finding: ReportFinding,
 }
 
 impl IndexPage {
     /// Returns the page as HTML, in UTF-8; it runs no script.
     ///
     /// ```
-    /// use repoformer_evaluate::report::{IndexPage, PageLink};
-    /// let link = PageLink { title: "A < B".into(), path: "a b/index.html".into(), finding: "<b>rg1</b>".into() };
+    /// use repoformer_evaluate::report::{IndexPage, PageLink, ReportFinding};
+    /// let finding = ReportFinding::default();
+    /// let link = PageLink { title: "A < B".into(), path: "a b/index.html".into(), finding };
     /// let page = IndexPage { title: "Reports".into(), links: vec![link] };
-    /// assert!(page.html().contains("<a href=\"a%20b/index.html\">A &lt; B</a>: <b>rg1</b>"));
+    /// assert!(page.html().contains("<a href=\"a%20b/index.html\">A &lt; B</a>"));
     /// ```
     pub fn html(&self) -> String {
         let item = |PageLink { title, path, finding }: &PageLink| {
+            let finding = finding.html();
             format!("<li><a href=\"{}\">{}</a>: {finding}</li>\n", url(path), escape(title))
         };
         let items: String = self.links.iter().map(item).collect();

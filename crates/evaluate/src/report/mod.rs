@@ -53,6 +53,7 @@ pub use figures::chart::{Chart, ChartForm, Line};
 pub use model::{
     BaselineComparison, ReportContents, ReportMeasure, ReportTask, System, TaskOutcome,
 };
+pub use page::finding::ReportFinding;
 pub use repoformer_core::prompt::shown::ShownFragment;
 
 impl ReportContents {
@@ -61,9 +62,9 @@ impl ReportContents {
         page::page(self)
     }
 
-    /// Returns the main result as a sentence of HTML.
-    pub fn finding(&self) -> String {
-        page::finding(self)
+    /// Returns the main result, in a sentence.
+    pub fn finding(&self) -> ReportFinding {
+        ReportFinding::new(self)
     }
 
     /// Returns the figures as files: names (`gain-rg1.svg`) and contents. Empty figures are left out.

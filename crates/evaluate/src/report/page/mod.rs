@@ -1,9 +1,10 @@
 //! Page: fills the slots of a template (`page.html`) with text, tables, figures and data.
 
-mod finding;
+pub(super) mod finding;
 mod policy;
 mod systems;
 
+use self::finding::ReportFinding;
 use super::ReportContents;
 use super::data;
 use super::figures::{Medium, gains, identifiers, length, means, outcomes};
@@ -13,11 +14,6 @@ use super::text::escape;
 pub(super) use policy::{plain_policy, plain_style};
 
 const SKELETON: &str = include_str!("page.html");
-
-/// Renders the main result.
-pub(super) fn finding(report: &ReportContents) -> String {
-    finding::html(report)
-}
 
 /// Renders the complete page.
 pub(super) fn page(report: &ReportContents) -> String {
@@ -47,7 +43,7 @@ fn fill(slot: &str, report: &ReportContents, lengths: &Lengths) -> String {
         "script" => policy::script(),
         "title" if report.title.trim().is_empty() => "Report".into(),
         "title" => escape(&report.title),
-        "finding" => finding::html(report),
+        "finding" => ReportFinding::new(report).html(),
         "notes" => notes(report),
         "systems" => systems::table(report),
         "settings" => systems::settings(report),

@@ -1,6 +1,6 @@
 use super::super::tests::{alone, report};
 use super::super::{BaselineComparison, ChartPage, IndexPage, ReportContents};
-use super::finding::{format_signed, html};
+use super::finding::{ReportFinding, format_signed};
 use super::policy::{SCRIPTS, STYLES};
 use super::*;
 use base64::Engine as _;
@@ -108,6 +108,7 @@ fn hostile_texts_are_escaped() {
 /// Counted in the report of the tests: better on one of three tasks, worse on one.
 #[test]
 fn the_finding_is_a_sentence() {
+    let html = |report: &ReportContents| ReportFinding::new(report).html();
     let mut report = report();
     let counts = "<b>rg1</b> is better than <b>none</b> on 1 of 3 tasks and worse on 1";
     assert_eq!(html(&report), format!("{counts}."));
