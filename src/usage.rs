@@ -93,15 +93,15 @@ fn explain(answer: &Error, program: Command) -> Option<anyhow::Error> {
                 return None;
             };
             let flag = given(ContextKind::InvalidArg)?;
-            let key = flag.split([' ', '=']).next()?.trim_matches(['-', '<', '>']).to_lowercase();
+            let key = spell(command, flag).trim_start_matches('-').to_lowercase();
             unknown(format!("unknown {key}"), value, known)
         }
         ErrorKind::ArgumentConflict => {
-            let flag = spell(given(ContextKind::InvalidArg)?);
+            let flag = spell(command, given(ContextKind::InvalidArg)?);
             let others = match answer.get(ContextKind::PriorArg) {
-                Some(ContextValue::String(other)) => vec![spell(other)],
+                Some(ContextValue::String(other)) => vec![spell(command, other)],
                 Some(ContextValue::Strings(others)) => {
-                    others.iter().map(|one| spell(one)).collect()
+                    others.iter().map(|one| spell(command, one)).collect()
                 }
                 _ => return None,
             };
@@ -129,8 +129,9 @@ fn explain(answer: &Error, program: Command) -> Option<anyhow::Error> {
             let (flag, value) =
                 (given(ContextKind::InvalidArg)?, given(ContextKind::InvalidValue)?);
             let reason = answer.source().map(|source| format!(": {source}")).unwrap_or_default();
-            let hint = format!("`repoformer help {}` lists its values", spell(flag));
-            fail(format!("invalid value '{value}' of {}{reason}", spell(flag)), hint)
+            let flag = spell(command, flag);
+            let hint = format!("`repoformer help {flag}` lists its values");
+            fail(format!("invalid value '{value}' of {flag}{reason}"), hint)
         }
         ErrorKind::InvalidValue | ErrorKind::WrongNumberOfValues | ErrorKind::TooFewValues => {
             let flag = given(ContextKind::InvalidArg)?;
@@ -140,7 +141,7 @@ fn explain(answer: &Error, program: Command) -> Option<anyhow::Error> {
             let (flag, value) =
                 (given(ContextKind::InvalidArg)?, given(ContextKind::InvalidValue)?);
             fail(
-                format!("{} accepts no value, but '{value}' is given", spell(flag)),
+                format!("{} accepts no value, but '{value}' is given", spell(command, flag)),
                 "leave the value out",
             )
         }
@@ -154,12 +155,14 @@ fn given_arguments() -> Vec<String> {
     std::env::args_os().skip(1).map(|one| one.to_string_lossy().into_owned()).collect()
 }
 
-/// Returns a flag without its value: `--tasks` of `--tasks <FILE>`.
-fn spell(flag: &str) -> String {
-    if !flag.starts_with('-') {
-        return flag.trim_matches(['[', ']', '<', '>', '.']).to_owned(); // a file or another value without a flag
-    }
-    flag.split([' ', '=', '[']).next().unwrap_or(flag).to_owned()
+/// Returns the name of an argument that clap names with its value (`--tasks <FILE>`): its flag, or the name of its value.
+fn spell(command: &Command, shown: &str) -> String {
+    let arg = command.get_arguments().find(|arg| arg.to_string() == shown);
+    let name = arg.and_then(|arg| {
+        let value = || arg.get_value_names().and_then(|names| names.first());
+        names(arg).next().or_else(|| value().map(ToString::to_string))
+    });
+    name.unwrap_or_else(|| shown.to_owned())
 }
 
 /// True if an argument looks like a flag; a number that begins with a hyphen does not.
