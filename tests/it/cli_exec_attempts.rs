@@ -133,7 +133,7 @@ const ATTEMPTS: &[(&str, bool, bool)] = &[
 const PASSES: &str = "passes";
 
 /// Code that fakes its verdict, and the reason why it fails. A few pass: docs/security.md.
-const FAKES: [(&str, &str, &str); 24] = [
+const FAKES: [(&str, &str, &str); 25] = [
     ("exit", "import os; os._exit(0)", "without unittest's summary"),
     ("exit-kindly", "import sys; sys.exit(0)", ""),
     ("summary", "attempt.fake_summary()", "ended without their report"),
@@ -173,6 +173,11 @@ const FAKES: [(&str, &str, &str); 24] = [
         "import contextlib, unittest.case as c\n    @contextlib.contextmanager\n    def f(self, *a, **k):\n        try: yield\n        \
          except BaseException: pass\n    c._Outcome.testPartExecutor = f",
         "_Outcome.testPartExecutor",
+    ),
+    (
+        "context-manager",
+        "import contextlib; contextlib._GeneratorContextManager.__exit__ = lambda self, *e: [None for _ in self.gen] or True; return 3",
+        "_GeneratorContextManager.__exit__",
     ),
     (
         "built-in",
@@ -229,11 +234,18 @@ const FAKES: [(&str, &str, &str); 24] = [
 ];
 
 /// More code that fakes its verdict, by unittest alone.
-const OF_UNITTEST: [(&str, &str, &str); 3] = [
+const OF_UNITTEST: [(&str, &str, &str); 4] = [
     (
         "expected-failure",
         "import sys; sys._getframe(1).f_locals['self']._outcome.expecting_failure = True; return 4",
         "expecting_failure",
+    ),
+    (
+        "closure",
+        "import unittest.result as r\n    for name in ('addFailure', 'addError'):\n        f = getattr(r.TestResult, name)\n        \
+         for var, cell in zip(f.__code__.co_freevars, f.__closure__):\n            \
+         if var in ('of', 'original'): cell.cell_contents = lambda *x: 'passed'\n    return 4",
+        "TestResult.addError",
     ),
     (
         "result-object",
@@ -685,7 +697,7 @@ fn common_uses_of_sockets_go_on() {
 }
 
 /// Ways to take more than the limits allow, and their statuses if the kernel counts and if the guard does.
-const HOGS: [(&str, &str, &str); 43] = [
+const HOGS: [(&str, &str, &str); 44] = [
     ("memory", "out-of-memory", "out-of-memory"),
     ("time", "timeout", "timeout"),
     ("processes", "error", "error"),
@@ -714,6 +726,7 @@ const HOGS: [(&str, &str, &str); 43] = [
     ("shared-hardly-used", "pass", "pass"),
     ("mappings", "out-of-memory", "out-of-memory"),
     ("memory-of-ended", "out-of-memory", "out-of-memory"),
+    ("long-list", "out-of-memory", "error"),
     ("unnoticed-children", "timeout", "timeout"),
     ("threads", "error", "fail"),
     ("pipes", "fail", "fail"),
@@ -734,10 +747,15 @@ const HOGS: [(&str, &str, &str); 43] = [
 /// More of them, of little memory: the kernel's own, that it counts for nobody.
 const UNCOUNTED: [(&str, &str, &str); 1] = [("lists-of-folders", "out-of-memory", "out-of-memory")];
 
+/// More of them, with busy processes.
+const BUSY: [(&str, &str, &str); 1] = [("slow-ends", "out-of-memory", "error")];
+
 fn hog(prefix: &str, is_counted: bool) {
     let flags = "--disk-limit 100 --cpu-limit 4 --process-limit 20 --memory-limit";
     hogs(&HOGS, &format!("{flags} 200"), prefix, is_counted);
     hogs(&UNCOUNTED, &format!("{flags} 64"), prefix, is_counted);
+    let flags = "--cpu-limit 200 --process-limit 40 --memory-limit 300";
+    hogs(&BUSY, flags, prefix, is_counted);
 }
 
 fn hogs(hogs: &[(&str, &str, &str)], flags: &str, prefix: &str, is_counted: bool) {

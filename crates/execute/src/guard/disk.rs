@@ -4,7 +4,7 @@
 //! the run may have exceeded its limit.
 
 use std::fs;
-use std::io::{self, BufRead as _, BufReader};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -19,7 +19,7 @@ use rustix::io::Errno;
 
 use super::order::{Limits, RunEnd, RunOrder};
 use super::processes::Process;
-use super::usage::mapped_region;
+use super::usage::{MappingList, mapped_region};
 
 /// Shortest interval between two sums, unless the free space requires one earlier.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -79,6 +79,8 @@ pub(super) struct DiskWatch {
     floor: DiskSpace,
     added_up: Instant,
     interval: Duration,
+    /// Time that the first sum took.
+    pub(super) first_sum: Duration,
 }
 
 impl DiskWatch {
@@ -107,8 +109,10 @@ impl DiskWatch {
             floor: free.minus(most),
             added_up: Instant::now(),
             interval: INTERVAL,
+            first_sum: Duration::ZERO,
         };
         watch.before = watch.add_up(&[]).space;
+        watch.first_sum = watch.added_up.elapsed();
         Ok(watch)
     }
 
@@ -256,19 +260,19 @@ impl Sum {
     fn add_mapped(&mut self, list: &Path, device: u64) -> bool {
         let device = format!("{:02x}:{:02x} ", major(device), minor(device));
         let (mut extents, mut is_any) = (FxHashMap::default(), false);
-        let lines = fs::File::open(list).map(|file| BufReader::new(file).split(b'\n'));
-        for line in lines.into_iter().flatten().map_while(io::Result::ok) {
+        let mut add = |line: &[u8]| {
             is_any = true;
-            if !line.ends_with(b" (deleted)") {
-                continue;
-            }
-            let Some((region, extent)) = mapped_region(&line) else { continue };
+            let region = if line.ends_with(b" (deleted)") { mapped_region(line) } else { None };
+            let Some((region, extent)) = region else { return true };
             let inode = region.strip_prefix(&*device).and_then(|inode| inode.parse::<u64>().ok());
             if let Some(inode) = inode {
                 let before = extents.entry(inode).or_insert(0);
                 *before = extent.max(*before);
             }
-        }
+            true
+        };
+        let is_read = MappingList::open(list).and_then(|list| list.read(&mut add));
+        self.is_complete &= is_read.is_ok();
         for (inode, extent) in extents {
             if self.met.insert(inode) {
                 self.add(extent / 512);

@@ -353,9 +353,8 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
     });
     let of_system = of_system.map(|mount| whole(mount.path.clone()));
     let mut all: Vec<HiddenPlace> = order.hidden.iter().cloned().chain(secrets).collect();
-    let others = all.iter().filter(|hidden| hidden.kept.is_empty());
-    let others = others.flat_map(|hidden| other_paths(mounts, &hidden.path));
-    let others = others.filter(|path| !order.folder.starts_with(path)).map(whole);
+    let others = all.iter().flat_map(|hidden| elsewhere(mounts, hidden));
+    let others = others.filter(|other| !order.folder.starts_with(&other.path));
     all.extend(others.collect::<Vec<_>>());
     all.extend(of_system);
     for (number, hidden) in all.iter().enumerate() {
@@ -377,6 +376,16 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
     bind(stage, Path::new("/dev"), MsFlags::MS_REC).map_err(at("/dev"))?;
     view.hidden = order.hidden.iter().filter_map(|hidden| HiddenFile::read(&hidden.path)).collect();
     Ok(())
+}
+
+/// Returns the other places of a hidden file or folder: a path may lead to it through links, and mounts may show it again.
+fn elsewhere(mounts: &[Mount], hidden: &HiddenPlace) -> Vec<HiddenPlace> {
+    let real = hidden.path.canonicalize().unwrap_or_else(|_| hidden.path.clone());
+    let place = |path: PathBuf| {
+        let kept = hidden.kept.iter().filter(|kept| kept.starts_with(&path));
+        HiddenPlace { kept: kept.cloned().collect(), path }
+    };
+    other_paths(mounts, &real).into_iter().map(place).collect()
 }
 
 /// Returns the folder of the system's services, in which disks and programs stay visible: on NixOS, all programs are there.

@@ -24,6 +24,8 @@ pub(super) struct Process {
     is_zombie: bool,
     /// Ticks used by the process and its ended children.
     pub(super) cpu_ticks: u64,
+    /// Whether the first thread has a memory map.
+    has_map: bool,
 }
 
 /// Returns the descendants of this process, including zombies, using each process's list of children. A process that forks meanwhile may be
@@ -121,6 +123,7 @@ pub(super) fn read(pid: i32) -> io::Result<Option<Process>> {
             // The first thread may have ended before the others.
             is_zombie: matches!(*fields.first()?, "Z" | "X") && threads <= 1,
             cpu_ticks: times?.iter().sum(),
+            has_map: number(20)? > 0,
         })
     };
     parse().map(Some).ok_or_else(|| io::Error::other(format!("{path}: {stat:?}")))
@@ -130,6 +133,13 @@ pub(super) fn read(pid: i32) -> io::Result<Option<Process>> {
 pub(super) fn children(pid: Pid) -> Vec<Pid> {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).map(Pid::from_raw).collect()
+}
+
+/// Returns the processor ticks that a thread of this process has used; `None` if they cannot be read.
+pub(super) fn thread_ticks(thread: Pid) -> Option<u64> {
+    let stat = read_file(&format!("/proc/self/task/{thread}/stat")).ok()??;
+    let fields = stat.get(stat.rfind(')')? + 2..)?.split(' ').skip(11).take(2);
+    fields.map(|ticks| ticks.parse::<u64>().ok()).sum()
 }
 
 /// Returns the letter of a process's state, such as `T` if it is stopped; `None` if it cannot be read.
@@ -143,6 +153,13 @@ impl Process {
         !self.is_zombie
     }
 
+    /// Returns whether the process is ending: it is alive, but has given up its memory map. The kernel frees the memory and closes the files
+    /// later, and nothing shows them until then.
+    pub(super) fn is_ending(&self) -> bool {
+        let has_memory = || self.status().is_ok_and(|status| has_memory(&status));
+        self.is_alive() && !self.has_map && !has_memory()
+    }
+
     pub(super) fn send(&self, signal: Signal) {
         // The process may no longer exist, which is the aim.
         let _ = kill(Pid::from_raw(self.pid), signal);
@@ -150,7 +167,6 @@ impl Process {
 
     /// Reads the memory values in the process's status; empty if the process has no memory left.
     pub(super) fn status(&self) -> io::Result<String> {
-        let has_memory = |status: &str| status.contains("\nRssAnon:");
         let status = read_file(&format!("/proc/{}/status", self.pid))?.unwrap_or_default();
         if has_memory(&status) || !self.is_alive() {
             return Ok(status);
@@ -168,6 +184,11 @@ impl Process {
         }
         Ok(status)
     }
+}
+
+/// Returns whether a process's status has values of its memory.
+fn has_memory(status: &str) -> bool {
+    status.contains("\nRssAnon:")
 }
 
 /// Numbers of the processes that this program started and has not waited for yet.

@@ -11,13 +11,32 @@ VARIABLE = "_REPOFORMER_REPORT"
 # Replaced without harm: a test case has its own.
 OWN = ("setUp", "tearDown", "setUpClass", "tearDownClass", "asyncSetUp", "asyncTearDown", "shortDescription", "id",
        "longMessage", "maxDiff")
+# Modules by which the libraries run and compare.
+HELPERS = ("builtins", "contextlib", "functools", "operator", "re", "traceback", "types")
+
+
+class _Same(object):
+    """A value that is equal to itself alone."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return self.value is other.value
+
+    def __ne__(self, other):
+        return self.value is not other.value
 
 
 def _function(value):
-    """Function behind a method of any kind, and what it runs; None for other values."""
+    """Function behind a method of any kind, and what it runs; None for other values. Of the functions here, also what they share."""
     value = getattr(value, "__func__", getattr(value, "fget", value))
     code = getattr(value, "__code__", None)
-    return None if code is None else (value, code, value.__defaults__, value.__kwdefaults__)
+    if code is None:
+        return None
+    is_own = getattr(code, "co_filename", None) == _quietly.__code__.co_filename
+    cells = [_Same(cell.cell_contents) for cell in value.__closure__ or ()] if is_own else None
+    return value, code, value.__defaults__, value.__kwdefaults__, cells
 
 
 def _parts(names):
@@ -210,7 +229,7 @@ def _watch_unittest(handle):
     program.runTests = watched_run_tests
     unittest.TextTestRunner = runner.TextTestRunner
     _watch_stops(case, session)
-    session.append(_Session(handle, ("unittest", "builtins")))
+    session.append(_Session(handle, ("unittest",) + HELPERS))
 
 
 def _watch_stops(case, session):
@@ -239,7 +258,7 @@ def _pytest_plugin(handle, restore):
         from unittest import case
         restore()
         _watch_stops(case, held)
-        _quietly(lambda: held.append(_Session(handle, ("_pytest", "pytest", "pluggy", "unittest", "builtins"))))()
+        _quietly(lambda: held.append(_Session(handle, ("_pytest", "pytest", "pluggy", "unittest") + HELPERS)))()
 
     def note(report, when):
         if report.failed:

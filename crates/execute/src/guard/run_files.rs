@@ -64,14 +64,19 @@ fn put_one(folder: &OwnedFd, name: &Path, text: &str) -> io::Result<()> {
     file.set_modified(SystemTime::now().max(metadata.modified()? + Duration::from_secs(2)))
 }
 
+/// Number of times that a path is opened.
+const TRIES: usize = 1000;
+
 /// Opens a path inside a folder. Follows links, but not out of the folder.
 fn open_within(folder: &OwnedFd, name: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
     let within = ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_MAGICLINKS;
     let how = OpenHow::new().flags(flags | CALM).mode(mode_of(flags)).resolve(within);
-    match openat2(folder, name, how) {
+    // The kernel gives up if anything on the system is renamed or mounted meanwhile.
+    let mut tries = std::iter::repeat_with(|| openat2(folder, name, how)).take(TRIES);
+    match tries.find(|opened| !matches!(opened, Err(Errno::EAGAIN))) {
         // Linux before 5.6, or a surrounding sandbox that does not know the call.
-        Err(Errno::ENOSYS | Errno::EPERM) => open_without_links(folder, name, flags),
-        opened => opened,
+        Some(Err(Errno::ENOSYS | Errno::EPERM)) => open_without_links(folder, name, flags),
+        opened => opened.unwrap_or(Err(Errno::EAGAIN)),
     }
 }
 

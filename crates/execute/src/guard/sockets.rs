@@ -14,7 +14,9 @@ use std::sync::{Mutex, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Folders over which a run sees a layer, so that it reaches no sockets in them. They may contain many files.
+use super::mounts::{mounts, other_paths};
+
+/// Folders over which a run sees a layer, so that it reaches no sockets through them. They may contain many files.
 const CLOSED: [&str; 2] = ["/tmp", "/var/tmp"];
 
 /// Returns the sockets and named pipes that a run could reach, as far as this user can find them.
@@ -25,8 +27,10 @@ pub(super) fn reachable() -> Vec<PathBuf> {
     let mut found = BTreeSet::new();
     let mut folders = BTreeSet::new();
     // The name alone is unreliable: a run may name its sockets like other files, or like abstract ones.
+    let mounts = mounts().unwrap_or_default();
+    let is_listed = |folder: &&Path| !is_closed(folder) || !other_paths(&mounts, folder).is_empty();
     let mut note = |path: PathBuf| {
-        if let Some(folder) = path.parent().filter(|folder| !is_closed(folder)) {
+        if let Some(folder) = path.parent().filter(is_listed) {
             folders.insert(folder.to_owned());
         }
         if fs::symlink_metadata(&path).is_ok_and(|metadata| is_reached(metadata.file_type())) {

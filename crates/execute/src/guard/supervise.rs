@@ -25,8 +25,8 @@ use super::output::HeadAndTail;
 use super::report::{Channel, Listener, Report};
 use super::run_files;
 use super::secrets::is_secret;
-use super::usage::{self, Mappings, SystemMemory};
-use super::watch::{FileWatch, LookChecks, LookWatch, MemoryWatch};
+use super::usage::{self, Mappings, SystemFiles, SystemMemory};
+use super::watch::{EndingWatch, FileWatch, HeldResources, LookChecks, LookWatch, MemoryWatch};
 use super::{enclose, processes};
 
 /// Longest interval between checks of memory, processor time and processes.
@@ -62,6 +62,7 @@ struct StartedRun {
     sockets: Option<u64>,
     anonymous: MemoryWatch,
     files: FileWatch,
+    ending: EndingWatch,
     looks: LookWatch,
     /// Watch on the disk, if no file system of limited size enforces the limit.
     disk: Option<DiskWatch>,
@@ -126,7 +127,9 @@ fn start(order: &RunOrder, view: View, alone: bool) -> Result<StartedRun, String
     let (listener, commands) = channel.map(Channel::apart).unzip();
     let listen = |listener: Listener| thread().spawn(move || listener.listen());
     let report = listener.map(listen).transpose().map_err(failed("start a thread"))?;
-    let looks = LookWatch::start(look_checks(order, alone)).map_err(failed("start a thread"))?;
+    let checks =
+        look_checks(order, alone, disk.as_ref().map_or(Duration::ZERO, |disk| disk.first_sum));
+    let looks = LookWatch::start(checks).map_err(failed("start a thread"))?;
     let guarded = order
         .filtered
         .then(|| FilterScope::this(alone, view.group.is_some(), order.files != Files::InPlace));
@@ -145,6 +148,7 @@ fn start(order: &RunOrder, view: View, alone: bool) -> Result<StartedRun, String
         sockets,
         anonymous: MemoryWatch::new(system.anonymous),
         files: FileWatch::new(),
+        ending: EndingWatch::default(),
         looks,
         disk,
         status: None,
@@ -304,9 +308,12 @@ impl StartedRun {
             Ok(limit) => return limit,
             Err(_) => return Some(RunEnd::Unseen),
         }
-        match self.files.is_beyond(&processes, order.beside) {
-            Ok(false) => {}
-            Ok(true) => return Some(RunEnd::Files),
+        let now = Instant::now();
+        self.ending.note(&processes, now);
+        let ending = self.ending.memory(now);
+        match self.files.look(&processes, order.beside, ending.is_some()) {
+            Ok(None) => {}
+            Ok(limit) => return limit,
             Err(_) => return Some(RunEnd::Unseen),
         }
         let Ok(system) = SystemMemory::now() else { return Some(RunEnd::Unseen) };
@@ -330,8 +337,18 @@ impl StartedRun {
         if usage.cpu_seconds + reaped_seconds() > limits.cpu_seconds {
             return Some(RunEnd::Cpu);
         }
+        self.ending.note_memory(&usage.by_process);
         let (most, memory) = (mega(limits.memory_mb), usage.memory);
         let unseen = system.anonymous.saturating_sub(memory.anonymous);
+        if let Some(ending) = ending {
+            // Processes that end may hold memory that the guard never saw, and so may other runs.
+            let most_unseen = most.saturating_mul(order.beside as u64 + 1);
+            if memory.own.saturating_add(ending) > most
+                || self.anonymous.growth(unseen) > most_unseen
+            {
+                return Some(RunEnd::Unseen);
+            }
+        }
         let signs = || if usage::look_into_memory(&processes) { u64::MAX } else { 0 };
         if self.anonymous.is_beyond(unseen, most, u64::MAX, signs) {
             return Some(RunEnd::Memory);
@@ -446,16 +463,32 @@ fn kill_all(alone: bool) -> bool {
     below.is_empty()
 }
 
-/// Returns what a thread needs to watch the looks of this one.
-fn look_checks(order: &RunOrder, alone: bool) -> LookChecks {
+/// Most processor time of a look, and how often a look may add up the files of the disk in it.
+const LOOK_TIME: Duration = Duration::from_secs(1);
+const LOOK_SUMS: u32 = 8;
+
+/// Returns what a thread needs to watch the looks of this one. `sum` is the time for adding up the files of the disk.
+fn look_checks(order: &RunOrder, alone: bool, sum: Duration) -> LookChecks {
     let (looker, most) = (gettid(), mega(order.limits.memory_mb));
-    // The kernel enforces the limit of a control group.
-    let most_growth =
-        if order.group.is_some() { u64::MAX } else { most.saturating_add(KERNEL_ROOM) };
+    let ticks = usage::ticks_per_second();
+    let time = move || {
+        let ticks_used = processes::thread_ticks(looker).unwrap_or(0);
+        Duration::from_millis(ticks_used.saturating_mul(1000) / ticks)
+    };
+    // The kernel enforces the memory limit of a control group.
+    let memory = if order.group.is_some() { u64::MAX } else { most.saturating_add(KERNEL_ROOM) };
     LookChecks {
         is_waiting: Box::new(move || processes::state(looker) == Some('D')),
-        memory: Box::new(move || usage::visible_memory(&run_processes(alone)?)),
-        most_growth,
+        time: Box::new(time),
+        most_time: LOOK_TIME + sum * LOOK_SUMS,
+        held: Box::new(move || {
+            let files = SystemFiles::now()?.open;
+            Ok(HeldResources { memory: usage::visible_memory(&run_processes(alone)?)?, files })
+        }),
+        most_growth: HeldResources {
+            memory,
+            files: FileWatch::share(order.beside).unwrap_or(u64::MAX),
+        },
         end: Box::new(move || {
             kill_all(alone);
         }),

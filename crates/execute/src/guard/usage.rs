@@ -15,20 +15,22 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::processes::{Process, read_file};
 
 /// Resource use of several processes.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Usage {
     pub(super) cpu_seconds: f64,
     /// Memory; pages shared by parent and child count twice.
     pub(super) memory: Memory,
+    /// The processes' own memory in bytes, by process; 0 for processes that are ending.
+    pub(super) by_process: Vec<(i32, u64)>,
 }
 
 /// Memory of several processes, in bytes.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Memory {
-    /// Anonymous memory; part of `own`.
+    /// Anonymous memory and page tables; part of `own`.
     pub(super) anonymous: u64,
     /// The processes' own memory, the kernel's memory for them, and socket memory.
-    own: u64,
+    pub(super) own: u64,
     /// Visible memory that may be shared and is not backed by a file on a disk.
     shared: u64,
     /// Kernel memory if every slot of the file lists contained a file of the costliest kind.
@@ -63,23 +65,30 @@ impl Memory {
 /// # Errors
 /// An existing process cannot be read.
 pub(super) fn usage(processes: &[Process], own_network: bool) -> io::Result<Usage> {
-    let system = |variable, or| match sysconf(variable) {
-        Ok(Some(value)) => value as u64,
-        _ => or,
-    };
-    let ticks = system(SysconfVar::CLK_TCK, 100);
+    let ticks = ticks_per_second();
     let cpu_ticks: u64 = processes.iter().map(|process| process.cpu_ticks).sum();
     let own = if own_network { of_sockets()? } else { 0 };
     let mut memory = Memory { own, ..Memory::default() };
+    let mut by_process = Vec::new();
     for process in processes.iter().filter(|process| process.is_alive()) {
         let status = process.status()?;
         memory.shared += kilobytes(&status, SHARED);
         memory.files += room_for_files(&status) * (FILE + DESCRIPTION);
         let anonymous = kilobytes(&status, RESIDENT);
-        memory.anonymous += anonymous;
-        memory.own += anonymous + OTHER.map(|name| kilobytes(&status, name)).iter().sum::<u64>();
+        memory.anonymous += anonymous + kilobytes(&status, TABLES);
+        let own = anonymous + OTHER.map(|name| kilobytes(&status, name)).iter().sum::<u64>();
+        memory.own += own;
+        by_process.push((process.pid, own));
     }
-    Ok(Usage { cpu_seconds: cpu_ticks as f64 / ticks as f64, memory })
+    Ok(Usage { cpu_seconds: cpu_ticks as f64 / ticks as f64, memory, by_process })
+}
+
+/// Returns the number of processor ticks per second in `/proc`.
+pub(super) fn ticks_per_second() -> u64 {
+    match sysconf(SysconfVar::CLK_TCK) {
+        Ok(Some(ticks)) if ticks > 0 => ticks as u64,
+        _ => 100,
+    }
 }
 
 /// Returns memory that a run may hold, in bytes, from values that no process can lock: its processes' own memory, as far as the system's has
@@ -164,7 +173,7 @@ pub(super) struct SystemMemory {
     pub(super) kernel: u64,
     /// Memory that appears in no list, such as pages of sockets: a single unread byte keeps its whole page.
     pub(super) unlisted: u64,
-    /// Anonymous memory of all processes.
+    /// Anonymous memory and page tables of all processes.
     pub(super) anonymous: u64,
 }
 
@@ -188,7 +197,7 @@ impl SystemMemory {
         let kernel = sum(&KERNEL);
         let listed = kernel + sum(&OTHER_LISTED);
         let unlisted = kilobytes(text, "MemTotal:").saturating_sub(listed);
-        Self { kernel, unlisted, anonymous: kilobytes(text, "AnonPages:") }
+        Self { kernel, unlisted, anonymous: sum(&["AnonPages:", "PageTables:"]) }
     }
 }
 
@@ -248,9 +257,16 @@ pub(super) fn held_files(processes: &[Process], most: u64) -> u64 {
     let descriptors =
         |thread: &Path| fs::read_dir(thread.join("fd")).map_or(0, |list| list.count());
     let mappings = |thread: &Path| {
-        let file = fs::File::open(thread.join("maps")).map(BufReader::new);
-        let lines = file.into_iter().flat_map(|file| file.split(b'\n').map_while(io::Result::ok));
-        lines.filter(|line| line.contains(&b'/')).count()
+        let mut files = 0;
+        let list = MappingList::open(&thread.join("maps"));
+        // A list that cannot be read counts as too long.
+        let is_read = list.and_then(|list| {
+            list.read(|line| {
+                files += usize::from(line.contains(&b'/'));
+                true
+            })
+        });
+        if is_read.is_ok() { files } else { usize::try_from(most).unwrap_or(usize::MAX) }
     };
     let mut held = 0;
     for process in processes.iter().filter(|process| process.is_alive()) {
@@ -259,7 +275,8 @@ pub(super) fn held_files(processes: &[Process], most: u64) -> u64 {
         // Threads share both; a thread that has ended shows neither.
         let descriptors = threads.iter().map(|thread| descriptors(thread)).find(|count| *count > 0);
         let mappings = threads.iter().map(|thread| mappings(thread)).find(|count| *count > 0);
-        held += (descriptors.unwrap_or(0) + mappings.unwrap_or(0)) as u64;
+        let both = descriptors.unwrap_or(0).saturating_add(mappings.unwrap_or(0));
+        held += both as u64;
         if held > most {
             return most + 1;
         }
@@ -322,7 +339,9 @@ const RESIDENT: &str = "RssAnon:";
 /// Shared memory and files of file systems in memory, as far as the process uses them now.
 const SHARED: &str = "RssShmem:";
 /// Other memory of a process: swapped out, page tables, and large pages.
-const OTHER: [&str; 3] = ["VmSwap:", "VmPTE:", "HugetlbPages:"];
+const OTHER: [&str; 3] = ["VmSwap:", TABLES, "HugetlbPages:"];
+/// Page tables of a process.
+const TABLES: &str = "VmPTE:";
 
 /// Memory that does not appear in the sizes of processes, in bytes.
 #[derive(Debug, Default, Clone, Copy)]
@@ -401,33 +420,67 @@ impl UnseenMemory {
     }
 }
 
-/// Reads a list of mappings (proc_pid_maps(5)) and records how far each shared region in it extends. Returns the number of mappings, which
-/// is 0 if the process has ended. It stops when the mappings alone use more than `most` bytes.
+/// Reads a list of mappings and records how far each shared region in it extends. Returns the number of mappings, which is 0 if the process
+/// has ended. It stops when the mappings alone use more than `most` bytes.
 fn read_mappings(path: &str, most: u64, regions: &mut FxHashMap<Vec<u8>, u64>) -> io::Result<u64> {
-    let gone = |error: &io::Error| {
-        error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(Errno::ESRCH as i32)
-    };
-    let file = match fs::File::open(path) {
-        Ok(file) => file,
-        Err(error) if gone(&error) => return Ok(0),
-        Err(error) => return Err(error),
-    };
-    let mut file = BufReader::new(file);
-    let (mut found, mut line) = (0, Vec::new());
-    while found * MAPPING <= most {
-        line.clear();
-        match file.read_until(b'\n', &mut line) {
-            Ok(0) => break,
-            Ok(_) => found += 1,
-            Err(error) if gone(&error) => break,
-            Err(error) => return Err(error),
-        }
-        if let Some((region, extent)) = shared_region(&line) {
+    let mut found = 0;
+    MappingList::open(Path::new(path))?.read(|line| {
+        found += 1;
+        if let Some((region, extent)) = shared_region(line) {
             let before = regions.entry(region).or_insert(0);
             *before = extent.max(*before);
         }
-    }
+        found * MAPPING <= most
+    })?;
     Ok(found)
+}
+
+/// List of the mappings of a process (proc_pid_maps(5)).
+pub(super) struct MappingList(Option<fs::File>);
+
+/// Longest list of mappings that is read, in bytes: the names of mapped files may make it so long that reading it takes minutes.
+const LONGEST_LIST: u64 = 16 << 20;
+
+impl MappingList {
+    /// Opens a list; the list of a process that has ended is empty.
+    ///
+    /// # Errors
+    /// The list of an existing process cannot be opened.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        match fs::File::open(path) {
+            Ok(file) => Ok(Self(Some(file))),
+            Err(error) if is_gone(&error) => Ok(Self(None)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Passes each line to `take` until it returns false.
+    ///
+    /// # Errors
+    /// The list of an existing process cannot be read, or is too long.
+    pub(super) fn read(self, mut take: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
+        let Some(file) = self.0 else { return Ok(()) };
+        let (mut file, mut line, mut read) = (BufReader::new(file), Vec::new(), 0);
+        loop {
+            line.clear();
+            match file.read_until(b'\n', &mut line) {
+                Ok(0) => return Ok(()),
+                Ok(bytes) => read += bytes as u64,
+                Err(error) if is_gone(&error) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+            if read > LONGEST_LIST {
+                return Err(io::ErrorKind::FileTooLarge.into());
+            }
+            if !take(line.strip_suffix(b"\n").unwrap_or(&line)) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(Errno::ESRCH as i32)
 }
 
 /// Returns the region in a line of the mappings if it is not backed by a file: its device and inode, and the end of the mapped part.

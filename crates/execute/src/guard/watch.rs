@@ -6,6 +6,8 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustc_hash::FxHashMap;
+
 use super::order::RunEnd;
 use super::processes::Process;
 use super::usage::{SystemFiles, held_files};
@@ -61,38 +63,67 @@ impl FileWatch {
         Self { before: SystemFiles::now().map_or(0, |files| files.open) }
     }
 
-    /// Returns whether the processes of a run hold more than their share, if `beside` other runs are in progress.
+    /// Returns the share of a run if `beside` other runs are in progress.
+    pub(super) fn share(beside: usize) -> io::Result<u64> {
+        Ok(SystemFiles::now()?.most / 4 / (beside as u64 + 1))
+    }
+
+    /// Returns the limit that the processes of a run have exceeded, if they hold more than their share, or may do so because one of them
+    /// `ends_slowly`.
     ///
     /// # Errors
     /// The system does not report the numbers.
-    pub(super) fn is_beyond(&self, processes: &[Process], beside: usize) -> io::Result<bool> {
-        let SystemFiles { open, most } = SystemFiles::now()?;
-        let share = most / 4 / (beside as u64 + 1);
+    pub(super) fn look(
+        &self,
+        processes: &[Process],
+        beside: usize,
+        ends_slowly: bool,
+    ) -> io::Result<Option<RunEnd>> {
+        let share = Self::share(beside)?;
         // Counting the files of the processes takes time, so check the system's number first.
-        Ok(open.saturating_sub(self.before) > share && held_files(processes, share) > share)
+        if SystemFiles::now()?.open.saturating_sub(self.before) <= share {
+            return Ok(None);
+        }
+        if held_files(processes, share) > share {
+            return Ok(Some(RunEnd::Files));
+        }
+        Ok(ends_slowly.then_some(RunEnd::Unseen))
     }
+}
+
+/// Resources that a run may hold, from values that no process can lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct HeldResources {
+    /// Memory in bytes.
+    pub(super) memory: u64,
+    /// Number of files that the whole system has open.
+    pub(super) files: u64,
 }
 
 /// Time after which a look counts as long.
 const LONG_LOOK: Duration = Duration::from_millis(100);
-/// Number of successive checks, [`LONG_LOOK`] apart, at which a look waits for the kernel before it counts as stuck.
+/// Number of checks, [`LONG_LOOK`] apart, at which a look waits for the kernel before it counts as stuck.
 const STUCK_LOOK: u32 = 20;
 
 /// What a [`LookWatch`] knows and does.
 pub(super) struct LookChecks {
     /// Returns whether the looking thread waits for the kernel.
     pub(super) is_waiting: Box<dyn Fn() -> bool + Send>,
-    /// Returns memory that the run may hold, in bytes, from values that no process can lock.
-    pub(super) memory: Box<dyn Fn() -> io::Result<u64> + Send>,
-    /// Bytes by which the memory may grow during a look.
-    pub(super) most_growth: u64,
+    /// Returns the processor time that the looking thread has used.
+    pub(super) time: Box<dyn Fn() -> Duration + Send>,
+    /// Most processor time of a look.
+    pub(super) most_time: Duration,
+    /// Returns the resources that the run may hold.
+    pub(super) held: Box<dyn Fn() -> io::Result<HeldResources> + Send>,
+    /// Resources that may be added during a look.
+    pub(super) most_growth: HeldResources,
     /// Kills the processes of the run.
     pub(super) end: Box<dyn Fn() + Send>,
 }
 
-/// Watch on the guard's own looks at a run. A look reads lists that a process can keep locked, such as the list of its mappings, for
-/// example by changing the protection of many pages. Meanwhile other processes of the run could exceed its limits unseen, so a thread of
-/// its own watches their memory and ends a run that keeps the guard waiting.
+/// Watch on the guard's own looks at a run. A look reads lists that a process can keep locked, such as the list of its mappings while the
+/// protection of many pages changes, or can make long. Meanwhile other processes of the run could exceed its limits unseen, so a thread of
+/// its own watches what they hold, and ends a run that keeps the guard busy.
 #[derive(Clone)]
 pub(super) struct LookWatch {
     /// Receives a message at the start and the end of each look.
@@ -130,25 +161,84 @@ impl LookWatch {
 impl LookChecks {
     /// Waits for the end of a look. Records the first limit that the run exceeds meanwhile.
     fn watch_look(&self, end: &mpsc::Receiver<()>, exceeded: &OnceLock<RunEnd>) {
-        let (mut waited, mut before) = (0, None);
+        let (mut waited, mut begin) = (0, None);
         while end.recv_timeout(LONG_LOOK) == Err(RecvTimeoutError::Timeout) {
-            if !(self.is_waiting)() {
-                waited = 0;
-                continue;
-            }
-            waited += 1;
-            let is_beyond = (self.memory)().map(|now| {
-                let growth = now.saturating_sub(*before.get_or_insert(now));
-                growth > self.most_growth
-            });
-            let limit = match is_beyond {
-                Ok(true) => RunEnd::Memory,
-                Ok(false) if waited < STUCK_LOOK => continue,
-                _ => RunEnd::Unseen,
+            waited += u32::from((self.is_waiting)());
+            let time = (self.time)();
+            let limit = match (self.held)() {
+                Ok(now) => {
+                    let (before, begun) = *begin.get_or_insert((now, time));
+                    let most = self.most_growth;
+                    if now.memory.saturating_sub(before.memory) > most.memory {
+                        Some(RunEnd::Memory)
+                    } else {
+                        let is_stuck = waited >= STUCK_LOOK || time - begun > self.most_time;
+                        let are_many = now.files.saturating_sub(before.files) > most.files;
+                        (is_stuck || are_many).then_some(RunEnd::Unseen)
+                    }
+                }
+                Err(_) => Some(RunEnd::Unseen),
             };
-            let _ = exceeded.set(limit); // an earlier one stays
-            (self.end)();
+            if let Some(limit) = limit {
+                let _ = exceeded.set(limit); // an earlier one stays
+                (self.end)();
+            }
         }
+    }
+}
+
+/// Watch on processes that end slowly. A process that ends shows neither memory nor files, but holds both until the kernel has freed them,
+/// which takes seconds if the process has a low priority and others are busy.
+#[derive(Debug, Default)]
+pub(super) struct EndingWatch(FxHashMap<i32, EndingProcess>);
+
+#[derive(Debug, Default)]
+struct EndingProcess {
+    /// The process's own memory when it last showed any, in bytes.
+    memory: u64,
+    ends_since: Option<Instant>,
+}
+
+impl EndingWatch {
+    /// Notes which processes are ending at this time.
+    pub(super) fn note(&mut self, processes: &[Process], now: Instant) {
+        self.note_all(
+            processes
+                .iter()
+                .filter(|process| process.is_alive())
+                .map(|process| (process.pid, process.is_ending())),
+            now,
+        );
+    }
+
+    fn note_all(&mut self, processes: impl Iterator<Item = (i32, bool)>, now: Instant) {
+        let mut before = std::mem::take(&mut self.0);
+        self.0 = processes
+            .map(|(pid, is_ending)| {
+                let EndingProcess { memory, ends_since } = before.remove(&pid).unwrap_or_default();
+                let ends_since = is_ending.then(|| ends_since.unwrap_or(now));
+                (pid, EndingProcess { memory, ends_since })
+            })
+            .collect();
+    }
+
+    /// Notes the processes' own memory; processes that are ending keep what they had.
+    pub(super) fn note_memory(&mut self, by_process: &[(i32, u64)]) {
+        for (pid, memory) in by_process {
+            if let Some(process) =
+                self.0.get_mut(pid).filter(|process| process.ends_since.is_none())
+            {
+                process.memory = *memory;
+            }
+        }
+    }
+
+    /// Returns the memory that processes had which have been ending for some time; `None` without such a process.
+    pub(super) fn memory(&self, now: Instant) -> Option<u64> {
+        let is_slow = |process: &&EndingProcess| {
+            process.ends_since.is_some_and(|since| now.duration_since(since) >= CONFIRMED)
+        };
+        self.0.values().filter(is_slow).map(|process| process.memory).reduce(u64::saturating_add)
     }
 }
 
@@ -158,58 +248,89 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_look_that_a_process_holds_up_ends_the_run() {
-        // The values that the watch reads, and whether it ended the run.
-        let (waits, memory, ended) = (
-            Arc::<AtomicBool>::default(),
-            Arc::<AtomicU64>::default(),
-            Arc::<AtomicBool>::default(),
-        );
-        let (in_wait, in_memory, in_end) = (waits.clone(), memory.clone(), ended.clone());
-        let watch = LookWatch::start(LookChecks {
-            is_waiting: Box::new(move || in_wait.load(Relaxed)),
-            memory: Box::new(move || Ok(in_memory.load(Relaxed))),
-            most_growth: 100,
-            end: Box::new(move || in_end.store(true, Relaxed)),
-        });
-        let watch = watch.unwrap();
-        assert_eq!(watch.look(|| None), None);
-        assert_eq!(watch.look(|| Some(RunEnd::Cpu)), Some(RunEnd::Cpu));
-        let long = || {
-            thread::sleep(LONG_LOOK * 4);
-            memory.fetch_add(1000, Relaxed);
-            thread::sleep(LONG_LOOK * 4);
-            None
-        };
-        assert_eq!(watch.look(long), None, "a slow look that does not wait");
-        waits.store(true, Relaxed);
-        let until_the_end = || {
-            while !ended.load(Relaxed) {
+    /// Values that checks of a look read, and whether they ended the run.
+    #[derive(Default)]
+    struct Values {
+        waits: AtomicBool,
+        milliseconds: AtomicU64,
+        memory: AtomicU64,
+        files: AtomicU64,
+        has_ended: AtomicBool,
+    }
+
+    impl Values {
+        /// Starts a watch with a bound of one second, 100 bytes and 10 files.
+        fn watch(self: &Arc<Self>) -> LookWatch {
+            let [waits, time, held, end] = std::array::from_fn(|_| Arc::clone(self));
+            let checks = LookChecks {
+                is_waiting: Box::new(move || waits.waits.load(Relaxed)),
+                time: Box::new(move || Duration::from_millis(time.milliseconds.load(Relaxed))),
+                most_time: Duration::from_secs(1),
+                held: Box::new(move || {
+                    let (memory, files) = (held.memory.load(Relaxed), held.files.load(Relaxed));
+                    Ok(HeldResources { memory, files })
+                }),
+                most_growth: HeldResources { memory: 100, files: 10 },
+                end: Box::new(move || end.has_ended.store(true, Relaxed)),
+            };
+            LookWatch::start(checks).unwrap()
+        }
+
+        /// Looks for some time, and longer if the run is to be ended.
+        fn look(&self, change: impl FnOnce(&Self), is_ended: bool) -> Option<RunEnd> {
+            thread::sleep(LONG_LOOK * 3);
+            change(self);
+            thread::sleep(LONG_LOOK * 3);
+            while is_ended && !self.has_ended.load(Relaxed) {
                 thread::sleep(LONG_LOOK / 10);
             }
             None
-        };
-        assert_eq!(watch.look(|| long().or_else(until_the_end)), Some(RunEnd::Memory));
-        assert_eq!(watch.look(|| None), Some(RunEnd::Memory), "from now on");
+        }
     }
 
     #[test]
-    fn a_look_that_never_ends_cannot_be_seen() {
-        let (ended, ends) = mpsc::channel();
-        let watch = LookWatch::start(LookChecks {
-            is_waiting: Box::new(|| true),
-            memory: Box::new(|| Ok(0)),
-            most_growth: 0,
-            end: Box::new(move || ended.send(()).unwrap_or_default()),
-        });
-        let begin = Instant::now();
-        let look = || {
-            ends.recv().unwrap();
-            None
+    fn a_look_that_a_process_holds_up_ends_the_run() {
+        let values = Arc::<Values>::default();
+        let watch = values.watch();
+        assert_eq!(watch.look(|| None), None);
+        assert_eq!(watch.look(|| Some(RunEnd::Cpu)), Some(RunEnd::Cpu));
+        let slow = |values: &Values| {
+            values.memory.store(100, Relaxed);
+            values.files.store(10, Relaxed);
+            values.milliseconds.store(1000, Relaxed);
+            values.waits.store(true, Relaxed);
         };
-        assert_eq!(watch.unwrap().look(look), Some(RunEnd::Unseen));
-        assert!(begin.elapsed() >= LONG_LOOK * STUCK_LOOK);
+        assert_eq!(watch.look(|| values.look(slow, false)), None, "a slow look");
+        let memory = |values: &Values| values.memory.store(1000, Relaxed);
+        assert_eq!(watch.look(|| values.look(memory, true)), Some(RunEnd::Memory));
+        assert_eq!(watch.look(|| None), Some(RunEnd::Memory), "from now on");
+        type Change = fn(&Values);
+        let changes: [Change; 3] = [
+            |values| values.files.store(11, Relaxed),
+            |values| values.milliseconds.store(1001, Relaxed),
+            |values| values.waits.store(true, Relaxed),
+        ];
+        for change in changes {
+            let values = Arc::<Values>::default();
+            let watch = values.watch();
+            assert_eq!(watch.look(|| values.look(change, true)), Some(RunEnd::Unseen));
+        }
+    }
+
+    #[test]
+    fn memory_of_processes_that_end_slowly_is_remembered() {
+        let (mut ending, begin) = (EndingWatch::default(), Instant::now());
+        let at = |look: u32| begin + CONFIRMED / 2 * look;
+        ending.note_all([(1, false), (2, false), (3, true)].into_iter(), at(0));
+        ending.note_memory(&[(1, 10), (2, 20), (3, 0)]);
+        assert_eq!(ending.memory(at(1)), None);
+        assert_eq!(ending.memory(at(2)), Some(0), "one whose memory was never seen");
+        ending.note_all([(1, true), (2, true), (4, false)].into_iter(), at(3));
+        ending.note_memory(&[(1, 0), (2, 0), (4, 40)]);
+        assert_eq!(ending.memory(at(4)), None, "only for a moment");
+        assert_eq!(ending.memory(at(5)), Some(30));
+        ending.note_all([(2, true), (4, false)].into_iter(), at(6));
+        assert_eq!(ending.memory(at(6)), Some(20), "the other has ended");
     }
 
     #[test]
