@@ -129,6 +129,12 @@ impl Changes {
 }
 
 impl Places {
+    /// Returns whether the repository's folder has become a link out of the folder that holds it.
+    fn given_leads_out(&self) -> bool {
+        let (dir, name) = (self.given.parent(), self.given.file_name());
+        dir.zip(name).is_some_and(|(dir, name)| corpus::is_link_out(dir, &name.to_string_lossy()))
+    }
+
     /// Watches the repository's folder again if another one has taken its place; returns whether the whole folder must be read.
     fn follow(
         &mut self,
@@ -136,12 +142,17 @@ impl Places {
         watcher: &Mutex<RecommendedWatcher>,
         messages: &dyn Messages,
     ) -> bool {
-        let Ok(folder) = files::canonicalize(&self.given) else {
+        let found = files::canonicalize(&self.given).ok();
+        let folder = found.filter(|_| !self.given_leads_out());
+        let Some(folder) = folder else {
             if self.identity.take().is_some() {
-                messages.warning(
-                    format!("{}: was removed; waiting for it to return", self.given.display())
-                        .into(),
-                );
+                let what = if self.given_leads_out() {
+                    "became a link out of its folder"
+                } else {
+                    "was removed"
+                };
+                let given = self.given.display();
+                messages.warning(format!("{given}: {what}; waiting for it to return").into());
             }
             return false;
         };

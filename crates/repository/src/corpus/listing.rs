@@ -133,6 +133,11 @@ impl<'a> Listing<'a> {
         Ok(Self { repos_dir, name, root, real, languages: languages.into(), walk, rules })
     }
 
+    /// Returns the repository's folder without links.
+    pub fn real_root(&self) -> &Path {
+        &self.real
+    }
+
     /// Lists all files in the code-point order of their paths, and the files and folders that cannot be listed.
     ///
     /// # Errors

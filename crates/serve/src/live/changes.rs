@@ -128,3 +128,34 @@ impl LiveRepository {
         self.refresh(&all)
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::super::super::tests::{Shop, lines};
+
+    /// As the commit of somebody else could do while the repository is served.
+    #[test]
+    fn a_repository_that_becomes_a_link_out_of_its_folder_is_not_read() {
+        let shop = Shop::new(&[("a.py", &lines("row", 0..9))]);
+        let repos = shop.dir.path().join("repos");
+        let secret = shop.dir.path().join("secret");
+        std::fs::create_dir(&secret).unwrap();
+        std::fs::write(secret.join("s.py"), lines("password", 0..9)).unwrap();
+        std::fs::rename(repos.join("shop"), repos.join("other")).unwrap();
+        symlink("../secret", repos.join("shop")).unwrap();
+        let error = shop.live.refresh_below(&[String::new()]).unwrap_err();
+        assert!(error.to_string().contains("a link that leads out"), "{error}");
+        let paths = || -> Vec<String> {
+            shop.live.snapshot().files().map(|(file, _)| file.path.clone()).collect()
+        };
+        assert_eq!(paths(), ["shop/a.py"]);
+        // A link within the folder may be followed.
+        std::fs::remove_file(repos.join("shop")).unwrap();
+        symlink("other", repos.join("shop")).unwrap();
+        std::fs::write(repos.join("other/b.py"), lines("row", 0..9)).unwrap();
+        shop.live.refresh_below(&[String::new()]).unwrap();
+        assert_eq!(paths(), ["shop/a.py", "shop/b.py"]);
+    }
+}

@@ -24,6 +24,7 @@ use repoformer_pipeline::{
     window_repositories,
 };
 use repoformer_store::error::{Error, Result};
+use repoformer_store::files;
 use repoformer_text::lines::{line_ends, line_start};
 
 /// Index of a repository that is being edited.
@@ -33,6 +34,8 @@ use repoformer_text::lines::{line_ends, line_start};
 pub struct LiveRepository {
     experiment: Experiment,
     name: String,
+    /// Folder of repositories, without links.
+    real_dir: PathBuf,
     settled: Mutex<Arc<Snapshot>>,
     edited: Mutex<Option<UnsavedText>>,
     found: Mutex<Option<LastSearch>>,
@@ -77,6 +80,9 @@ pub(crate) struct Cursor<'a> {
     /// First line, 0-based, of the file that the prompt shows.
     pub(crate) first_line: usize,
 }
+
+/// Reason why a repository is not read.
+const LED_OUT: &str = "is a link that leads out of its folder, so it is not read";
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // The contents are only ever replaced as a whole, so they are consistent even after a panic.
@@ -140,14 +146,19 @@ impl LiveRepository {
         let same = parallel::map(layer.files(), identity);
         let search = experiment.retrieval.search.clone();
         let snapshot = Snapshot::new(layer.with_identities(same), search);
+        let real_dir = files::canonicalize(&experiment.repos_dir).map_err(|error| {
+            Error::reading(&experiment.repos_dir, "open this folder of repositories", error)
+        })?;
         let live = Self {
             experiment,
             name,
+            real_dir,
             settled: Mutex::new(Arc::new(snapshot)),
             edited: Mutex::new(None),
             found: Mutex::new(None),
             changing: Mutex::new(()),
         };
+        live.listing()?;
         Ok((live, done))
     }
 
@@ -172,9 +183,16 @@ impl LiveRepository {
     }
 
     /// Returns a listing of the repository's files on disk.
+    ///
+    /// # Errors
+    /// The folder cannot be opened, or has become a link out of the folder of repositories, as somebody else's commit could make it.
     fn listing(&self) -> Result<Listing<'_>> {
         let Experiment { repos_dir, layout, walk, .. } = &self.experiment;
-        Listing::new(repos_dir, &self.name, layout.language, *walk)
+        let listing = Listing::new(repos_dir, &self.name, layout.language, *walk)?;
+        if listing.real_root().starts_with(&self.real_dir) {
+            return Ok(listing);
+        }
+        Err(Error::Repository { path: self.folder(), reason: LED_OUT.into() })
     }
 
     /// Returns the hole at a cursor as a task.
