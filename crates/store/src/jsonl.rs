@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::expansion::{ExpansionGuard, MeteredInput};
 use super::gunzip::Gunzip;
+use super::inputs;
 use super::json;
 use super::literal::{self, literal};
 use super::manifest::check_beside;
@@ -38,6 +39,8 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>> {
 fn open_counted(path: &Path) -> Result<(Box<dyn BufRead + Send>, Arc<AtomicU64>)> {
     let raw: Box<dyn Read + Send> = if path == Path::new("-") {
         let work = Work::begin("reading standard input", "bytes");
+        // It may be a file: `< tasks.jsonl`.
+        inputs::protect(Path::new("/dev/stdin"));
         Box::new(CountedReader::new(io::stdin(), work))
     } else {
         let file = File::open(path).map_err(|e| Error::reading(path, "open this file", e))?;

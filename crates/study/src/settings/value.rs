@@ -19,9 +19,10 @@ use repoformer_core::repository::fragment::Center;
 use repoformer_core::retrieve::rank::Ranker;
 use repoformer_core::retrieve::{Align, HoleGuard, Mode, QueryForm, Ties};
 use repoformer_pipeline::CompletionBound;
+use repoformer_store::inputs;
 use repoformer_text::language::Language;
 use repoformer_text::named;
-use repoformer_text::tokenize::model::Tokenizer;
+use repoformer_text::tokenize::model::{Tokenizer, tokenizer_file};
 
 use super::declaration::{Setting, variable};
 
@@ -404,7 +405,10 @@ impl TokenizerName {
         Ok(match self {
             Self::P50k => Tokenizer::p50k_base(),
             Self::Words => Tokenizer::words(),
-            Self::File(path) => Tokenizer::open(path)?,
+            Self::File(path) => {
+                inputs::protect(&tokenizer_file(path));
+                Tokenizer::open(path)?
+            }
         })
     }
 }

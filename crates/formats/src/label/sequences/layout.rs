@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use repoformer_store::error::{Error, Result};
+use repoformer_store::inputs;
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
-use repoformer_text::tokenize::model::Encoder;
+use repoformer_text::tokenize::model::{Encoder, tokenizer_file};
 
 use super::sequence::VerbalizeSettings;
 use super::split::Proportions;
@@ -75,6 +76,7 @@ impl SequenceLayout<'_> {
                 message!["raise the ", UserChoice::SequenceTokens, "; the paper uses 2048"],
             ));
         }
+        inputs::protect(&tokenizer_file(tokenizer));
         let encoder = Encoder::open(tokenizer, &specials)?;
         let settings = VerbalizeSettings {
             max_tokens: self.max_tokens,

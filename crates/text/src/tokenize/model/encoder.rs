@@ -39,9 +39,9 @@ impl Encoder {
     /// # Errors
     /// The file does not exist, is not a tokenizer, or cannot take the tokens.
     pub fn open(path: &Path, specials: &[&str]) -> Result<Self> {
-        let inside = path.join("tokenizer.json");
-        let path = if path.is_dir() { &inside } else { path };
-        let bytes = super::read(path).map_err(|reason| not_read(path, reason))?;
+        let file = super::tokenizer_file(path);
+        let bytes = super::read(&file, path).map_err(|reason| not_read(&file, reason))?;
+        let path = &*file;
         let before = File::of_bytes(path, &bytes)?;
         let mut lacking: Vec<&str> = Vec::new();
         for special in specials {

@@ -41,10 +41,9 @@ impl fmt::Debug for File {
 impl File {
     /// Reads `path`, or `tokenizer.json` in it if it is a folder.
     pub(super) fn open(path: &Path) -> Result<Self> {
-        let inside = path.join("tokenizer.json");
-        let path = if path.is_dir() { &inside } else { path };
-        let bytes = super::read(path).map_err(|reason| not_read(path, reason))?;
-        Self::of_bytes(path, &bytes)
+        let file = super::tokenizer_file(path);
+        let bytes = super::read(&file, path).map_err(|reason| not_read(&file, reason))?;
+        Self::of_bytes(&file, &bytes)
     }
 
     /// Reads the content of a file.

@@ -28,7 +28,7 @@ mod pattern;
 use std::cell::RefCell;
 use std::io::{self, Read as _};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::{fmt, fs};
@@ -48,12 +48,20 @@ thread_local! {
     static PIECES: RefCell<PieceCache> = RefCell::new(PieceCache::default());
 }
 
-/// Reads a whole file.
+/// Returns the file of a tokenizer: `path`, or `tokenizer.json` in it if it is a folder.
+pub fn tokenizer_file(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join("tokenizer.json") } else { path.to_owned() }
+}
+
+/// Reads the whole file of a tokenizer. `given` is the path that the user named.
 ///
 /// # Errors
-/// The file cannot be read, or is a device such as `/dev/zero`, which may have no end.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = fs::File::open(path)?;
+/// The file cannot be read, is a device such as `/dev/zero`, which may have no end, or is inside the given folder and no regular file.
+fn read(file: &Path, given: &Path) -> io::Result<Vec<u8>> {
+    if file != given && !fs::metadata(file)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    let mut file = fs::File::open(file)?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::FileTypeExt as _;
