@@ -133,9 +133,12 @@ pub fn mask_found_keys() {
 }
 
 pub(super) fn parse(text: &str, name: &str) -> Result<FileSettings> {
-    let mut table: toml::Table = text
-        .parse()
-        .map_err(|e: toml::de::Error| anyhow!("{name}: {}", e.to_string().trim_end()))?;
+    let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| {
+        // The line may hold a key, so it is not repeated.
+        let before = e.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        anyhow!("{name}:{line}: not TOML: {}", e.message())
+    })?;
     let of_functions = match table.remove(FUNCTIONS) {
         Some(toml::Value::Table(section)) => read_table(&section, name)?,
         Some(_) => bail!("{name}: {FUNCTIONS} must be a section, [{FUNCTIONS}]"),
