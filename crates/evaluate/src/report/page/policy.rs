@@ -22,7 +22,7 @@ const STYLE: &str = "MA8hq/P0NL2uZ9AXVebT4XoKQoOI0BOwTZxJJysUpZU=";
 /// SHA-256 of the style sheet of a page without tasks.
 const PLAIN_STYLE: &str = "ASzOl0y2/BK27SfW6aVroIUCLdgrihNZsPD+D+iG5Nc=";
 /// SHA-256 of the script.
-const SCRIPT: &str = "qkfMW+SfbfYlC91KYEQbidMZVCQiJPMLlPu1eQ5dd9A=";
+const SCRIPT: &str = "M1EOm+dnazBU6vA3mXjc1EUDKR3aiWB+W+iHdd0CAck=";
 
 /// Returns the content of the `<style>` of a page with tasks.
 pub(super) fn style() -> String {
