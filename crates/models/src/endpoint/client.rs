@@ -315,6 +315,13 @@ impl Endpoint {
         }
     }
 
+    fn end_outage(&self) {
+        if let Some(outage) = self.outage.record_answer() {
+            let (url, seconds) = (self.url("/v1"), outage.as_secs_f64());
+            self.tell_outage(&format!("{url}: answers again after {seconds:.1} s"));
+        }
+    }
+
     fn tell_outage(&self, text: &str) {
         if let Some(notice) = &self.notice {
             notice(ServerNotice::Outage(self.message(text.to_owned())));
@@ -405,16 +412,16 @@ impl Endpoint {
             let mut failure = match answer {
                 Ok(value) => {
                     let time = begin.elapsed();
-                    if let Some(outage) = self.outage.record_answer() {
-                        let (url, seconds) = (self.url("/v1"), outage.as_secs_f64());
-                        self.tell_outage(&format!("{url}: answers again after {seconds:.1} s"));
-                    }
+                    self.end_outage();
                     return Ok((value, time));
                 }
                 Err(failure) => failure,
             };
             let seed = [path.as_bytes(), body.unwrap_or_default()].concat();
             let Some(wait) = self.wait(&failure, retries, waited, &seed) else {
+                if failure.again == RetryOutlook::Never && failure.status.is_some() {
+                    self.end_outage(); // the server answers, though not with a completion
+                }
                 if retries > 0 {
                     failure.reason += &format!("; sent {} times", retries + 1);
                 }
