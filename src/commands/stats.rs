@@ -8,7 +8,7 @@ use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, or_dash
 use repoformer_formats::lengths::{FileLengths, KindLengths, Lengths, Spread, TaskPart, lengths};
 use repoformer_store::frame::ColumnType::{Integer, Number, Text};
 use repoformer_study::checkout::folder_for;
-use repoformer_text::tokenize::model::Tokenizer;
+use repoformer_study::settings::TokenizerName;
 use serde_json::Value;
 
 use crate::output::{self, Screen, check_output, fail, group, plural, write_data};
@@ -35,7 +35,7 @@ pub(crate) struct StatsArgs {
 }
 
 pub(crate) fn run(args: &StatsArgs) -> Result<()> {
-    let tokenizer: Tokenizer = args.tokenizer.parse()?;
+    let tokenizer = args.tokenizer.parse::<TokenizerName>()?.open()?;
     let format = ScoreFormat::choose(args.format, &args.output)?;
     check_output(Some(&args.output), &args.files)?;
     let repos_dir = folder_for(args.repos_dir.as_deref(), &args.files, &Screen);

@@ -33,6 +33,7 @@ fn what_a_command_reads_is_not_overwritten() {
         place.write(path, &tasks);
     }
     place.write("style.toml", "template = \"{#cross_file}{cross_file}\\n{/cross_file}{left}\"\n");
+    place.write("tokenizer.json", include_str!("../fixtures/tokenizers/starcoder.json"));
     let prompts = place.named("cache/prompts/tasks", "rg1");
     let source = "repos/alpha/store.py";
     let data = ["--repos-dir", "repos", "--cache-dir", "cache"];
@@ -105,10 +106,24 @@ fn what_a_command_reads_is_not_overwritten() {
         ),
         (&*prompts, &["complete", "--prompts", &prompts, "-o", &prompts]),
         (source, &["sample", "--kind", "line", "--per-repo", "3", "-o", source]),
+        (
+            "tokenizer.json",
+            &["stats", "tasks.jsonl", "--tokenizer", "tokenizer.json", "-o", "tokenizer.json"],
+        ),
+        (
+            "tokenizer.json",
+            &[
+                "run", "--tasks", "tasks.jsonl", "--tokenizer", "tokenizer.json", "-o",
+                "tokenizer.json",
+            ],
+        ),
     ] {
         let before = place.read(input);
-        let args =
-            if args[0] == "sample" { [args, &data[..2]].concat() } else { [args, &data].concat() };
+        let data: &[&str] = match args[0] {
+            "sample" | "stats" => &data[..2],
+            _ => &data,
+        };
+        let args = [args, data].concat();
         let ran = place.run(&args);
         assert_eq!(place.read(input), before, "{args:?}\n{}", ran.stderr);
         ran.failed().says(&["overwrite"]);
