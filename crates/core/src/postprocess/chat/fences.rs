@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use repoformer_text::language::Language;
 use repoformer_text::lines::{strip, unfinished_line};
 
-use super::echo::own_lines;
+use super::echo::LeftEnd;
 use super::literal::{Strings, is_text_hole, line_ranges, string_at_end};
 use super::prose::{is_sentence, without_sentences};
 use crate::postprocess::hole::HoleContext;
@@ -195,8 +195,12 @@ fn behind_name<'a>(hole: &HoleContext<'_>, text: &'a str) -> &'a str {
 /// Returns the block that is most likely the answer.
 fn best_block(hole: &HoleContext<'_>, text: &str) -> Option<Block> {
     let (before, blocks) = blocks(hole, text);
+    if blocks.is_empty() {
+        return None;
+    }
+    let left = LeftEnd::new(hole.left_context);
     let best = blocks.into_iter().enumerate().min_by_key(|(number, block)| {
-        let lines = own_lines(hole.left_context, &block.content);
+        let lines = left.own_lines(&block.content);
         let kind = block.kind(hole.language);
         let Caption { is_aside, is_correction } = block.caption;
         let is_other = is_aside || kind == Kind::NoSource;

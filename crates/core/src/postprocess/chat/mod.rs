@@ -15,7 +15,10 @@ mod echo;
 mod fences;
 mod literal;
 mod prose;
+mod steps;
 mod tags;
+#[cfg(test)]
+mod tests;
 
 pub(super) use echo::without_echo;
 pub(super) use fences::marked_code;

@@ -1,0 +1,111 @@
+//! The rule's fast parts against obvious slow ones, and bounds of what they read.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use proptest::prelude::*;
+use repoformer_text::language::Language;
+use repoformer_text::lines::{indent, strip, unfinished_line};
+
+use super::literal::line_ranges;
+use super::{echo, marked_code, steps, without_echo};
+use crate::postprocess::hole::HoleContext;
+
+/// Removes repeated lines as [`without_echo`] does, with any shift.
+fn slow_echo<'a>(left: &str, text: &'a str) -> Cow<'a, str> {
+    let unfinished = unfinished_line(left);
+    let whole = &left[..left.len() - unfinished.len()];
+    let is_blank = |line: &&str| strip(line).is_empty();
+    let has_name = |line: &&str| line.chars().any(char::is_alphanumeric);
+    let lines: Vec<&str> = whole.lines().map(str::trim_end).filter(|l| !is_blank(l)).collect();
+    let begins: Vec<Range<usize>> =
+        line_ranges(text).filter(|range| !is_blank(&&text[range.clone()])).collect();
+    let repeated = (1..=lines.len().min(begins.len())).rev().find_map(|count| {
+        let lines = &lines[lines.len() - count..];
+        let begins: Vec<&str> =
+            begins[..count].iter().map(|range| text[range.clone()].trim_end()).collect();
+        let blanks = indent(lines[0]).len();
+        let mut shifts = (0..=blanks).map(|shift| &lines[0][..shift]);
+        let repeats = |shift: &&str| {
+            lines.iter().zip(&begins).all(|(line, begin)| *line == [shift, *begin].concat())
+        };
+        let shift = shifts.find(repeats)?;
+        let opens_block = lines[count - 1].ends_with([':', '{']);
+        let counts = shift.is_empty() || count > 1 || opens_block;
+        (counts && lines.iter().any(has_name)).then_some((count, shift))
+    });
+    let rest = repeated.map_or(text.to_owned(), |(count, shift)| {
+        let most = whole.lines().rev().take_while(is_blank).count();
+        let rest = &text[begins[count - 1].end..];
+        let blank = rest.split_inclusive('\n').take(most).take_while(is_blank).count();
+        let lines = rest.split_inclusive('\n').skip(blank);
+        lines
+            .map(|line| if is_blank(&line) { line.into() } else { [shift, line].concat() })
+            .collect()
+    });
+    let held = unfinished.trim_start();
+    let own = rest.trim_start_matches([' ', '\t']);
+    let own = own.strip_prefix(held).or_else(|| own.strip_prefix(strip(held)));
+    own.filter(|_| has_name(&held)).map_or(rest.clone(), str::to_owned).into()
+}
+
+/// Returns a text of some of these parts.
+fn text(parts: &'static [&'static str], most: usize) -> impl Strategy<Value = String> {
+    let parts = prop::collection::vec(prop::sample::select(parts), 0..most);
+    parts.prop_map(|parts| parts.concat())
+}
+
+const OF_LINES: &[&str] = &[
+    "\n", "x = 1\n", "  x = 1\n", "    x = 1\n", "if x:\n", "  if x:\n", "}\n", "  }\n", "  ",
+    "\t", "x", "y\n", "é\n", "\u{1c}\n", "\r\n",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+    #[test]
+    fn repeated_lines_are_those_of_a_new_reading_for_each_answer(
+        (left, answer) in (text(OF_LINES, 8), text(OF_LINES, 8)),
+    ) {
+        for answer in [answer.clone(), [left.as_str(), &answer].concat()] {
+            prop_assert_eq!(without_echo(&left, &answer), slow_echo(&left, &answer));
+        }
+    }
+}
+
+/// As in the slow twin, up to the widest shift.
+#[test]
+fn lines_that_lack_much_indentation_are_not_repeated_ones() {
+    let of = |blanks: usize| {
+        let left = format!("{}if x:\n", " ".repeat(blanks));
+        without_echo(&left, "if x:\na\n\nb\n").into_owned()
+    };
+    let blanks = " ".repeat(200);
+    assert_eq!(of(200), format!("{blanks}a\n\n{blanks}b\n"));
+    assert_eq!(of(201), "if x:\na\n\nb\n");
+    let left = format!("{}if x:\n", " ".repeat(300_000));
+    assert_eq!(without_echo(&left, &format!("if x:\n{}", "a\n".repeat(20_000))).len(), 40_006);
+}
+
+/// Returns the number of bytes read for the marked code of an answer, for each byte of the answer and its left context.
+fn read_per_byte(left: &str, answer: &str) -> usize {
+    let hole = HoleContext {
+        left_context: left,
+        whole_left_context: None,
+        target: "",
+        language: Language::Python,
+    };
+    let bytes = steps::count(|| {
+        marked_code(&hole, answer);
+        echo::without_echo(left, answer);
+    });
+    bytes / (left.len() + answer.len())
+}
+
+#[test]
+fn what_is_read_grows_with_the_answer_and_its_left_context() {
+    let blank_lines = "\n".repeat(30_000) + "x = 1\n";
+    let blocks = "```\ny\n```\n".repeat(3_000);
+    assert!(read_per_byte(&blank_lines, &blocks) < 20);
+    assert!(read_per_byte(&(" ".repeat(30_000) + "y"), &blocks) < 20);
+}
