@@ -9,6 +9,7 @@ use repoformer_text::lines::{strip, unfinished_line};
 use super::echo::LeftEnd;
 use super::literal::{Strings, is_text_hole, line_ranges, string_at_end};
 use super::prose::{is_sentence, without_sentences};
+use super::steps;
 use crate::postprocess::hole::HoleContext;
 
 /// Further names of a language after a fence, in addition to its name, its title and the extensions of its files.
@@ -353,6 +354,7 @@ fn blocks<'a>(hole: &HoleContext<'_>, text: &'a str) -> (&'a str, Vec<Block>) {
         return (text, Vec::new());
     }
     let held = string_at_end(hole.known_left(), language);
+    let definitions = held.map_or_else(Vec::new, |_| definitions(text, language));
     let mut strings = Strings::new(text, language);
     // Sentences of an answer are not indented; sentences in a string may be.
     let first = text.lines().find(|line| !strip(line).is_empty()).unwrap_or_default();
@@ -361,7 +363,7 @@ fn blocks<'a>(hole: &HoleContext<'_>, text: &'a str) -> (&'a str, Vec<Block>) {
     }
     let (mut blocks, mut open): (Vec<Block>, Option<OpenFence<'_>>) = (Vec::new(), None);
     let (mut above, mut is_first, mut before) = ("", true, text);
-    for line in line_ranges(text) {
+    for (number, line) in line_ranges(text).enumerate() {
         let content = &text[line.clone()];
         let bare = content.trim_end_matches(['\n', '\r']);
         let fence = Fence::from_line(bare);
@@ -397,7 +399,8 @@ fn blocks<'a>(hole: &HoleContext<'_>, text: &'a str) -> (&'a str, Vec<Block>) {
                 continue;
             }
             above = "";
-            strings.restart(line.end, held.filter(|_| !defines(&text[line.end..], language)));
+            let defines = definitions.get(number + 1).is_some_and(|defines| *defines);
+            strings.restart(line.end, held.filter(|_| !defines));
             continue;
         };
         let is_in_string = strings.hold(line.start);
@@ -443,16 +446,25 @@ fn blocks<'a>(hole: &HoleContext<'_>, text: &'a str) -> (&'a str, Vec<Block>) {
     (before, blocks)
 }
 
-/// Returns true if the code of a block defines something before its first multi-line string, so that it is not inside the
-/// string in which the left context ends.
-fn defines(code: &str, language: Language) -> bool {
-    let end = ["\"\"\"", "'''"].iter().filter_map(|mark| code.find(mark)).min();
-    let before = &code[..end.unwrap_or(code.len())];
+/// Returns, for each line, whether the code from there on defines something before its first multi-line string. Such code is
+/// not inside the string in which the left context ends. All lines are judged at once, from the last to the first, because each
+/// block of an answer asks for the code behind its fence.
+pub(super) fn definitions(text: &str, language: Language) -> Vec<bool> {
+    steps::add(text.len());
     let is_definition = |line: &str| {
         let first = line.split_whitespace().next().unwrap_or_default();
         language.is_keyword(first) && line.ends_with([':', '{'])
     };
-    before.lines().map(str::trim).any(is_definition)
+    let mut defines = false;
+    let judge = |line: &str| {
+        let mark = ["\"\"\"", "'''"].iter().filter_map(|mark| line.find(mark)).min();
+        let before = line[..mark.unwrap_or(line.len())].trim();
+        defines = is_definition(before) || mark.is_none() && defines;
+        defines
+    };
+    let mut definitions: Vec<bool> = text.split_inclusive('\n').rev().map(judge).collect();
+    definitions.reverse();
+    definitions
 }
 
 /// Returns the code before a fence at the end of the same line that closes a block.

@@ -8,8 +8,19 @@ use repoformer_text::language::Language;
 use repoformer_text::lines::{indent, strip, unfinished_line};
 
 use super::literal::line_ranges;
-use super::{echo, marked_code, steps, without_echo};
+use super::{echo, fences, marked_code, steps, without_echo};
 use crate::postprocess::hole::HoleContext;
+
+/// Judges the code of one block as [`fences::definitions`] does.
+fn slow_defines(code: &str, language: Language) -> bool {
+    let end = ["\"\"\"", "'''"].iter().filter_map(|mark| code.find(mark)).min();
+    let before = &code[..end.unwrap_or(code.len())];
+    let is_definition = |line: &str| {
+        let first = line.split_whitespace().next().unwrap_or_default();
+        language.is_keyword(first) && line.ends_with([':', '{'])
+    };
+    before.lines().map(str::trim).any(is_definition)
+}
 
 /// Removes repeated lines as [`without_echo`] does, with any shift.
 fn slow_echo<'a>(left: &str, text: &'a str) -> Cow<'a, str> {
@@ -55,6 +66,8 @@ fn text(parts: &'static [&'static str], most: usize) -> impl Strategy<Value = St
     parts.prop_map(|parts| parts.concat())
 }
 
+const OF_STRINGS: &[&str] =
+    &["\"\"\"", "'''", "\"", "'", "#", " ", "\n", "x", "def f():", "\n    ", "if x {", "\r\n", "é"];
 const OF_LINES: &[&str] = &[
     "\n", "x = 1\n", "  x = 1\n", "    x = 1\n", "if x:\n", "  if x:\n", "}\n", "  }\n", "  ",
     "\t", "x", "y\n", "é\n", "\u{1c}\n", "\r\n",
@@ -62,6 +75,15 @@ const OF_LINES: &[&str] = &[
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+    #[test]
+    fn definitions_are_those_of_the_code_from_each_line_on(text in text(OF_STRINGS, 40)) {
+        for language in [Language::Python, Language::Java] {
+            let slow: Vec<bool> =
+                line_ranges(&text).map(|line| slow_defines(&text[line.start..], language)).collect();
+            prop_assert_eq!(fences::definitions(&text, language), slow);
+        }
+    }
 
     #[test]
     fn repeated_lines_are_those_of_a_new_reading_for_each_answer(
@@ -108,4 +130,5 @@ fn what_is_read_grows_with_the_answer_and_its_left_context() {
     let blocks = "```\ny\n```\n".repeat(3_000);
     assert!(read_per_byte(&blank_lines, &blocks) < 20);
     assert!(read_per_byte(&(" ".repeat(30_000) + "y"), &blocks) < 20);
+    assert!(read_per_byte("x = \"\"\"\n", &"```x```\n".repeat(5_000)) < 20);
 }
