@@ -5,6 +5,7 @@ use std::ops::Range;
 use repoformer_text::language::{BlockMarks, Language};
 use repoformer_text::lines::unfinished_line;
 
+use super::steps;
 use crate::postprocess::hole::HoleContext;
 
 /// Returns the ranges of the lines of a text, including their newlines.
@@ -100,15 +101,45 @@ fn is_apostrophe(before: &str) -> bool {
         && !matches!(&*word.to_lowercase(), "f" | "r" | "b" | "u" | "rb" | "br" | "fr" | "rf")
 }
 
+/// Mark that begins and ends multi-line strings, and its places in a text.
+struct Mark {
+    sign: &'static str,
+    /// Its first place at or behind an earlier position. It stays known, so that the text is searched only once for each mark.
+    next: usize,
+    /// Its last place.
+    last: usize,
+}
+
+impl Mark {
+    /// Returns the mark if the text contains it.
+    fn new(sign: &'static str, text: &str) -> Option<Self> {
+        steps::add(text.len());
+        Some(Self { sign, next: text.find(sign)?, last: text.rfind(sign)? })
+    }
+
+    /// Returns the mark's first place between two positions. The first position must not decrease from call to call.
+    fn find(&mut self, text: &str, between: &Range<usize>) -> Option<usize> {
+        let start = between.start;
+        if self.next < start && start <= self.last {
+            let skipped = text[start..].find(self.sign)?;
+            steps::add(skipped + self.sign.len());
+            self.next = start + skipped;
+        }
+        let is_between = self.next >= start && self.next + self.sign.len() <= between.end;
+        is_between.then_some(self.next)
+    }
+}
+
 /// Multi-line strings, read forwards through a text.
 pub(super) struct Strings<'a> {
     text: &'a str,
-    /// Each mark, and its last position in the text.
-    marks: Vec<(&'static str, usize)>,
+    marks: Vec<Mark>,
     language: Language,
     read: usize,
     /// Start of the last line that was read.
     line: usize,
+    /// First character in this line that is not white space, if it was sought.
+    code: Option<usize>,
     open: Option<&'static str>,
 }
 
@@ -118,46 +149,61 @@ impl<'a> Strings<'a> {
     }
 
     fn with_marks(text: &'a str, language: Language, marks: &'static [&'static str]) -> Self {
-        let marks = marks.iter();
-        let marks = marks.filter_map(|mark| Some((*mark, text.rfind(mark)?))).collect();
-        Self { text, marks, language, read: 0, line: 0, open: None }
+        let marks = marks.iter().filter_map(|sign| Mark::new(sign, text)).collect();
+        Self { text, marks, language, read: 0, line: 0, code: None, open: None }
     }
 
-    /// Continues at a position inside the string that a mark began.
+    /// Continues at a later position, inside the string that a mark began.
     pub(super) fn restart(&mut self, place: usize, open: Option<&'static str>) {
-        (self.read, self.line, self.open) = (place, place, open);
+        debug_assert!(place >= self.read);
+        (self.read, self.open) = (place, open);
+        self.begin_line(place);
     }
 
     /// Returns true if a position is inside a string that is closed later. Positions must be asked for in ascending order.
     pub(super) fn hold(&mut self, place: usize) -> bool {
         self.read_to(place);
-        let last = |mark| self.marks.iter().find(|(one, _)| *one == mark).map(|(_, last)| *last);
+        let last = |sign| self.marks.iter().find(|mark| mark.sign == sign).map(|mark| mark.last);
         self.open.and_then(last).is_some_and(|last| last >= place)
     }
 
     fn read_to(&mut self, place: usize) {
         while self.read < place && !self.marks.is_empty() {
-            let rest = &self.text[self.read..place];
-            let find = |mark: &'static str| Some((rest.find(mark)?, mark));
-            let found = match self.open {
-                Some(mark) => find(mark),
-                None => self.marks.iter().filter_map(|(mark, _)| find(mark)).min(),
-            };
-            let Some((at, mark)) = found else {
+            let Some((at, sign)) = self.next_mark(place) else {
                 self.read = place;
                 break;
             };
-            if let Some(newline) = rest[..at].rfind('\n') {
-                self.line = self.read + newline + 1;
+            if let Some(newline) = self.text[self.read..at].rfind('\n') {
+                self.begin_line(self.read + newline + 1);
             }
-            let at = self.read + at;
-            self.read = at + mark.len();
-            match self.open {
-                Some(_) => self.open = None,
-                None if is_quoted(self.text, self.line..at, mark, self.language) => {}
-                None => self.open = Some(mark),
-            }
+            self.read = at + sign.len();
+            let begins = self.open.is_none() && !self.is_quoted(at, sign);
+            self.open = begins.then_some(sign);
         }
+    }
+
+    /// Returns the next mark before a position that begins or ends a string.
+    fn next_mark(&mut self, place: usize) -> Option<(usize, &'static str)> {
+        let (open, between) = (self.open, self.read..place);
+        let marks = self.marks.iter_mut().filter(|mark| open.is_none_or(|sign| sign == mark.sign));
+        marks.filter_map(|mark| Some((mark.find(self.text, &between)?, mark.sign))).min()
+    }
+
+    fn begin_line(&mut self, start: usize) {
+        (self.line, self.code) = (start, None);
+    }
+
+    /// Returns true if a mark in the last line that was read is text of another string, or of a comment.
+    fn is_quoted(&mut self, at: usize, sign: &str) -> bool {
+        // A mark is not white space, so the line's code begins at the mark at the latest, and never behind an earlier mark.
+        let code = *self.code.get_or_insert_with(|| {
+            steps::add(at - self.line);
+            at - self.text[self.line..at].trim_start().len()
+        });
+        let before = &self.text[code..at];
+        let other = if sign.starts_with('"') { '\'' } else { '"' };
+        before.starts_with(self.language.comment())
+            || before.ends_with(other) && self.text[at + sign.len()..].starts_with(other)
     }
 }
 
@@ -187,14 +233,6 @@ impl Templates {
         let behind = self.0.partition_point(|range| range.end <= place);
         self.0.get(behind).is_some_and(|range| range.contains(&place))
     }
-}
-
-/// Returns true if a mark after part of its line is text of another string, or of a comment.
-fn is_quoted(text: &str, before: Range<usize>, mark: &str, language: Language) -> bool {
-    let line = &text[before.clone()];
-    let is_comment = line.trim_start().starts_with(language.comment());
-    let other = if mark.starts_with('"') { '\'' } else { '"' };
-    is_comment || line.ends_with(other) && text[before.end + mark.len()..].starts_with(other)
 }
 
 /// Returns the mark of the multi-line string in which a left context ends.

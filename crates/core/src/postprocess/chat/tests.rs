@@ -7,13 +7,57 @@ use proptest::prelude::*;
 use repoformer_text::language::Language;
 use repoformer_text::lines::{indent, strip, unfinished_line};
 
-use super::literal::line_ranges;
+use super::literal::{Strings, line_ranges};
 use super::{echo, fences, marked_code, steps, without_echo};
 use crate::postprocess::hole::HoleContext;
 
+/// Finds strings as [`Strings`] does, and searches the text again for each mark.
+struct SlowStrings<'a> {
+    text: &'a str,
+    read: usize,
+    line: usize,
+    open: Option<&'static str>,
+}
+
+const MARKS: [&str; 2] = ["\"\"\"", "'''"];
+
+impl SlowStrings<'_> {
+    fn restart(&mut self, place: usize, open: Option<&'static str>) {
+        (self.read, self.line, self.open) = (place, place, open);
+    }
+
+    fn hold(&mut self, place: usize) -> bool {
+        while self.read < place {
+            let rest = &self.text[self.read..place];
+            let marks = MARKS.into_iter().filter(|mark| self.open.is_none_or(|open| open == *mark));
+            let found = marks.filter_map(|mark| Some((rest.find(mark)?, mark))).min();
+            let Some((at, mark)) = found else {
+                self.read = place;
+                break;
+            };
+            if let Some(newline) = rest[..at].rfind('\n') {
+                self.line = self.read + newline + 1;
+            }
+            let at = self.read + at;
+            self.read = at + mark.len();
+            let begins = self.open.is_none() && !is_quoted(self.text, self.line..at, mark);
+            self.open = begins.then_some(mark);
+        }
+        let last = self.open.and_then(|open| self.text.rfind(open));
+        last.is_some_and(|last| last >= place)
+    }
+}
+
+fn is_quoted(text: &str, before: Range<usize>, mark: &str) -> bool {
+    let line = &text[before.clone()];
+    let other = if mark.starts_with('"') { '\'' } else { '"' };
+    line.trim_start().starts_with('#')
+        || line.ends_with(other) && text[before.end + mark.len()..].starts_with(other)
+}
+
 /// Judges the code of one block as [`fences::definitions`] does.
 fn slow_defines(code: &str, language: Language) -> bool {
-    let end = ["\"\"\"", "'''"].iter().filter_map(|mark| code.find(mark)).min();
+    let end = MARKS.iter().filter_map(|mark| code.find(mark)).min();
     let before = &code[..end.unwrap_or(code.len())];
     let is_definition = |line: &str| {
         let first = line.split_whitespace().next().unwrap_or_default();
@@ -77,6 +121,28 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(3_000))]
 
     #[test]
+    fn strings_are_those_of_a_new_search_for_each_mark(
+        text in text(OF_STRINGS, 40),
+        restarts in prop::collection::vec(prop::option::weighted(0.1, prop::option::of(0..2_usize)), 200),
+        skipped in prop::collection::vec(any::<bool>(), 200),
+    ) {
+        let mut strings = Strings::new(&text, Language::Python);
+        let mut slow = SlowStrings { text: &text, read: 0, line: 0, open: None };
+        // A position within a mark would cut it; only starts of lines and of tags are asked for.
+        let is_place = |at: &usize| text.is_char_boundary(*at) && !text[*at..].starts_with(['"', '\'']);
+        for place in (0..=text.len()).filter(is_place) {
+            if !skipped[place % 200] {
+                prop_assert_eq!(strings.hold(place), slow.hold(place), "{:?} at {}", text, place);
+            }
+            if let Some(open) = restarts[place % 200] {
+                let open = open.map(|mark| MARKS[mark]);
+                strings.restart(place, open);
+                slow.restart(place, open);
+            }
+        }
+    }
+
+    #[test]
     fn definitions_are_those_of_the_code_from_each_line_on(text in text(OF_STRINGS, 40)) {
         for language in [Language::Python, Language::Java] {
             let slow: Vec<bool> =
@@ -131,4 +197,11 @@ fn what_is_read_grows_with_the_answer_and_its_left_context() {
     assert!(read_per_byte(&blank_lines, &blocks) < 20);
     assert!(read_per_byte(&(" ".repeat(30_000) + "y"), &blocks) < 20);
     assert!(read_per_byte("x = \"\"\"\n", &"```x```\n".repeat(5_000)) < 20);
+    for marks in [
+        "\"\"\"\"\"\"".repeat(5_000) + "'''\n",
+        " ".repeat(30_000) + &"\"\"\"\"\"\"".repeat(5_000) + "\n",
+    ] {
+        assert!(read_per_byte(&marks, &blocks) < 20);
+        assert!(read_per_byte("x = 1\n", &(marks + &blocks)) < 20);
+    }
 }
