@@ -369,10 +369,11 @@ fn before_end<'a>(
     let end = ends.find(|&at| {
         let rest = &kept[at..];
         let behind = &rest[end_token(rest).unwrap_or_default()..];
-        let line = behind.split('\n').next().unwrap_or_default();
-        let next = line.trim_start();
+        // The end of the line is not sought: a line may have many tokens.
+        let next = behind.trim_start_matches(|c: char| c.is_whitespace() && c != '\n');
         let is_begin = BEGINS.iter().any(|token| next.starts_with(token));
-        let ends_line = next.is_empty() || is_begin || end_token(next).is_some();
+        let ends_line =
+            next.is_empty() || next.starts_with('\n') || is_begin || end_token(next).is_some();
         let begins_line = kept[..at].ends_with('\n') || at == 0;
         // A token with bars is never code.
         let is_bare = !rest.starts_with("<|") && !rest.starts_with("<｜");
