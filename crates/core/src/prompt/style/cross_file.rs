@@ -100,7 +100,9 @@ pub(super) fn fragments(
     }
 }
 
-/// Shows fragments as files, in order, while they fit; the first that does not fit is cut at a token and is the last.
+/// Shows fragments as files, in order, while they fit; the first that does not fit is cut at a token and is the last. Files are
+/// counted together, because tokens may join at their borders, and few numbers of files are tried: another file is taken to
+/// add tokens.
 pub(super) fn files<'p>(
     fragments: &'p [CrossFileFragment],
     template: &'p Template,
@@ -109,20 +111,43 @@ pub(super) fn files<'p>(
 ) -> ShownContext<'p> {
     let budget = budget.unwrap_or(usize::MAX);
     let mut shown = ShownContext::default();
+    // Number of parts of the first fragments, by their number.
+    let mut ends = vec![0];
     for fragment in fragments {
-        let before = shown.parts.len();
         push_file(template, fragment, &fragment.text, &mut shown.parts);
-        let tokens = tokenizer.count_parts(&shown.parts);
-        if tokens <= budget {
+        ends.push(shown.parts.len());
+    }
+    shown.fragments = most_that_fit(fragments.len(), |count| {
+        let tokens = tokenizer.count_parts(&shown.parts[..ends[count]]);
+        let fits = tokens <= budget;
+        if fits {
             shown.tokens = tokens;
-            shown.fragments += 1;
-            continue;
         }
-        shown.parts.truncate(before);
+        fits
+    });
+    shown.parts.truncate(ends[shown.fragments]);
+    if let Some(fragment) = fragments.get(shown.fragments) {
         push_cut(template, fragment, budget, tokenizer, &mut shown);
-        break;
     }
     shown
+}
+
+/// Returns the greatest count up to `most` that fits, where every smaller count fits as well. No count more than twice as great
+/// is tried, and few counts are. The last count that `fits` accepts is the result; 0 is never tried.
+fn most_that_fit(most: usize, mut fits: impl FnMut(usize) -> bool) -> usize {
+    let (mut fitting, mut over) = (0, None);
+    while fitting < over.map_or(most, |over: usize| over - 1) {
+        let tried = match over {
+            None => (2 * fitting).clamp(1, most),
+            Some(over) => fitting.midpoint(over),
+        };
+        if fits(tried) {
+            fitting = tried;
+        } else {
+            over = Some(tried);
+        }
+    }
+    fitting
 }
 
 /// Adds as much of a fragment as fits, unless none of its code does.
@@ -231,5 +256,81 @@ impl Block {
     /// Reads a block at the start of a text, with the comment marker of any language.
     pub(super) fn of_any_language(text: &str) -> Option<Self> {
         Self::at_start(text, "#").or_else(|| Self::at_start(text, "//"))
+    }
+}
+
+#[cfg(feature = "tokenizers")]
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::Style;
+    use super::super::tests::{any_code, tokenizers};
+    use super::*;
+
+    /// Shows files as [`files`] does, and counts all of them again for each.
+    fn slow_files<'p>(
+        fragments: &'p [CrossFileFragment],
+        template: &'p Template,
+        budget: usize,
+        tokenizer: &Tokenizer,
+    ) -> ShownContext<'p> {
+        let mut shown = ShownContext::default();
+        for fragment in fragments {
+            let before = shown.parts.len();
+            push_file(template, fragment, &fragment.text, &mut shown.parts);
+            let tokens = tokenizer.count_parts(&shown.parts);
+            if tokens > budget {
+                shown.parts.truncate(before);
+                push_cut(template, fragment, budget, tokenizer, &mut shown);
+                break;
+            }
+            shown.tokens = tokens;
+            shown.fragments += 1;
+        }
+        shown
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+
+        #[test]
+        fn as_many_files_are_shown_as_if_each_was_added_alone(
+            name in prop::sample::select(vec!["starcoder2", "qwen2.5-coder"]),
+            files in prop::collection::vec(("[a-z]{0,3}", any_code()), 0..12),
+            budget in prop::option::of(0_usize..400),
+        ) {
+            let fragment = |(path, text)| CrossFileFragment { path, text, score: None };
+            let fragments: Vec<_> = files.into_iter().map(fragment).collect();
+            let template = Style::find_bundled(name).and_then(|style| style.fragment.as_ref()).unwrap();
+            for (tokenizer, _) in tokenizers() {
+                let fast = super::files(&fragments, template, budget, tokenizer);
+                let slow = slow_files(&fragments, template, budget.unwrap_or(usize::MAX), tokenizer);
+                prop_assert_eq!(format!("{fast:?}"), format!("{slow:?}"), "{}", tokenizer);
+            }
+        }
+    }
+
+    #[test]
+    fn few_numbers_of_files_are_tried() {
+        for most in 0..70 {
+            for limit in 0..=most {
+                let (mut tried, mut last) = (Vec::new(), 0);
+                let found = most_that_fit(most, |count| {
+                    tried.push(count);
+                    last = if count <= limit { count } else { last };
+                    count <= limit
+                });
+                assert_eq!((found, last), (limit, limit));
+                assert!(tried.iter().all(|count| (1..=most.min(2 * limit.max(1))).contains(count)));
+                assert!(tried.len() as u32 <= 2 * (limit + 2).ilog2() + 2, "{most} {tried:?}");
+            }
+        }
+        let mut sum = 0;
+        most_that_fit(20_000, |count| {
+            sum += count;
+            true
+        });
+        assert!(sum < 3 * 20_000, "{sum} files counted");
     }
 }

@@ -28,7 +28,7 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 /// Returns the tokenizers, each with Hugging Face's library for the same file if it has one.
-fn tokenizers() -> &'static [(Tokenizer, Option<tokenizers::Tokenizer>)] {
+pub(super) fn tokenizers() -> &'static [(Tokenizer, Option<tokenizers::Tokenizer>)] {
     static ALL: OnceLock<Vec<(Tokenizer, Option<tokenizers::Tokenizer>)>> = OnceLock::new();
     ALL.get_or_init(|| {
         let files = ["starcoder", "qwen", "codellama", "first_part_differs"].map(fixture);
@@ -365,7 +365,7 @@ fn code(parts: std::ops::Range<usize>) -> impl Strategy<Value = String> {
 }
 
 /// Returns code that sometimes contains the characters of special tokens.
-fn any_code() -> impl Strategy<Value = String> {
+pub(super) fn any_code() -> impl Strategy<Value = String> {
     let markers = ["<fim_prefix>", "<fim_middle>", "<|file_sep|>", "<PRE>", "<|endoftext|>"];
     let marker = prop::sample::select(markers.to_vec());
     let marked =
