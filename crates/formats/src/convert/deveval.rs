@@ -215,14 +215,16 @@ pub(super) fn place_body(completion: &str, indent: usize) -> String {
         })
     });
     let indent = " ".repeat(indent);
-    let place = |line: &&str| {
-        if line.trim().is_empty() {
-            String::new()
-        } else {
-            format!("{indent}{}", line.strip_prefix(common.as_str()).unwrap_or(line))
+    let mut placed = String::new();
+    for (number, line) in lines.iter().enumerate() {
+        if number > 0 {
+            placed.push('\n');
         }
-    };
-    lines.iter().map(place).collect::<Vec<_>>().join("\n")
+        if !line.trim().is_empty() {
+            placed.extend([&indent, line.strip_prefix(common.as_str()).unwrap_or(line)]);
+        }
+    }
+    placed
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::{Fields, Object};
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
+use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use super::batch::{Answers, choices, metadata, pred};
@@ -35,7 +36,7 @@ pub fn predictions(
 ) -> Result<Conversion> {
     let index = tasks.map(TaskIndex::new);
     let mut turns = vec![0; index.as_ref().map_or(0, |index| index.groups.len())];
-    let mut answers = None;
+    let (mut answers, mut named) = (None, None);
     let mut conversion = each(path, emit, |at, object| {
         let line = at.line;
         let object = lm_eval::as_prediction(path, line, object)?;
@@ -62,7 +63,8 @@ pub fn predictions(
             }
             (Some(RecordKind::DevEvalCompletion), RecordKind::CrossCodeEvalPrediction) => {
                 let tasks = tasks.ok_or_else(|| Error::record(path, line, no_indent()))?;
-                of_dev_eval(path, line, object, tasks)?
+                let named = named.get_or_insert_with(|| TasksById::new(tasks));
+                of_dev_eval(path, line, object, named)?
             }
             (Some(RecordKind::RepoCoderPrediction), RecordKind::CrossCodeEvalPrediction) => {
                 let task = find(&object)?;
@@ -102,14 +104,34 @@ fn no_indent() -> Message {
     message![reason, UserChoice::TasksFile, " is needed"]
 }
 
+/// Tasks of a set, by their ids.
+struct TasksById<'t> {
+    path: &'t Path,
+    /// First task of each id.
+    tasks: FxHashMap<&'t str, &'t Task>,
+}
+
+impl<'t> TasksById<'t> {
+    fn new(set: &'t TaskSet) -> Self {
+        // Of tasks with one id, the last that is inserted stays.
+        let tasks = set.tasks().iter().rev().map(|task| (task.id.as_str(), task)).collect();
+        Self { path: &set.path, tasks }
+    }
+}
+
 /// Returns a completion of DevEval or EvoCodeBench, placed as `pass_k.py` places it.
-fn of_dev_eval(path: &Path, line: usize, mut object: Object, tasks: &TaskSet) -> Result<Value> {
+fn of_dev_eval(
+    path: &Path,
+    line: usize,
+    mut object: Object,
+    known: &TasksById<'_>,
+) -> Result<Value> {
     RecordKind::DevEvalCompletion.check(path, line, &object)?;
     let fields = Fields::new(path, line, "", &object);
     let (namespace, completion) = (fields.string("namespace")?, fields.string("completion")?);
     let refused = |what: String| Err(fields.error(format!("task {namespace:?} {what}")));
-    let Some(task) = tasks.tasks().iter().find(|task| task.id == namespace) else {
-        return refused(format!("is not in {}", tasks.path.display()));
+    let Some(task) = known.tasks.get(namespace) else {
+        return refused(format!("is not in {}", known.path.display()));
     };
     let indent = task.metadata.get("indent").and_then(Value::as_u64);
     let Some(indent) = indent.filter(|indent| *indent <= MOST_INDENT) else {
@@ -127,8 +149,9 @@ fn of_dev_eval(path: &Path, line: usize, mut object: Object, tasks: &TaskSet) ->
     Ok(Value::Object(record))
 }
 
-/// Greatest number of blanks before a completion.
-const MOST_INDENT: u64 = 1000;
+/// Greatest number of blanks before a line of a completion. No function is deeper, and a record of short lines must not become
+/// far longer.
+const MOST_INDENT: u64 = 200;
 
 fn too_many(path: &Path, line: usize, alike: usize) -> Error {
     let reason = format!(

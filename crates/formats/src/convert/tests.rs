@@ -127,6 +127,30 @@ fn predictions_without_their_task_are_joined() {
 }
 
 #[test]
+fn completions_get_the_indent_of_the_first_task_of_their_name() {
+    let task = |(row, (id, indent)): (usize, (&str, u64))| {
+        let mut task = Task::new(id.into(), "r/a.py", 0, 1, "x", "p\n");
+        task.metadata.insert("indent".into(), indent.into());
+        Task { row, line: row + 1, ..task }
+    };
+    let tasks = [("a", 4), ("b", 200), ("a", 8), ("c", 201)].into_iter().enumerate().map(task);
+    let tasks = TaskSet::new("t.jsonl".into(), tasks.collect());
+    let names = ["b", "a", "z", "c", "a"];
+    let records = names.map(|name| json!({"namespace": name, "completion": "x\n\n y"}));
+    let (given, problems) =
+        converted(&records, |path, emit| predictions(path, CROSS_CODE_EVAL, Some(&tasks), emit));
+    let placed = |name: &str, indent: usize| {
+        let blanks = " ".repeat(indent);
+        json!({"task_id": name, "pred": format!("{blanks}x\n\n{blanks} y")})
+    };
+    assert_eq!(given, [placed("b", 200), placed("a", 4), placed("a", 4)]);
+    assert_eq!(
+        problems,
+        ["3: task \"z\" is not in t.jsonl", "4: task \"c\" needs 'metadata.indent', from 0 to 200",]
+    );
+}
+
+#[test]
 fn prompts_become_requests_and_answers_in_any_order_predictions() {
     let prompts = [
         json!({"prompt": "P0", "metadata": {"task_id": "a", "row": 0, "top_k_context": []}}),
