@@ -266,9 +266,9 @@ def window_tasks_of_one_file(n, folder):
 # Predictions.
 
 
-def evaluated(folder, prediction, truth="x = 1", *flags):
-    metadata = {"task_id": "r/0", "ground_truth": truth, "fpath_tuple": ["r", "a.py"], "context_start_lineno": 0, "line_no": 1}
-    write(folder, "tasks.jsonl", json.dumps({"prompt": LINE, "metadata": metadata}) + "\n")
+def evaluated(folder, prediction, truth="x = 1", *flags, left=LINE):
+    metadata = {"task_id": "r/0", "ground_truth": truth, "fpath_tuple": ["r", "a.py"], "context_start_lineno": 0, "line_no": left.count("\n")}
+    write(folder, "tasks.jsonl", json.dumps({"prompt": left, "metadata": metadata}) + "\n")
     write(folder, "predictions.jsonl", json.dumps({"task_id": "r/0", "pred": prediction}) + "\n")
     return run(folder, "eval", "--tasks", "tasks.jsonl", "--predictions", "predictions.jsonl", *flags)
 
@@ -320,6 +320,33 @@ def answer_case(name, unit):
 
 for name, unit in ANSWERS.items():
     answer_case(name, unit)
+
+
+BLOCK = "```\ny\n```\n"
+EMPTY = '""""""'
+
+# Left contexts and answers that grow together.
+LEFT_CONTEXTS = {
+    "blocks below blank lines": lambda n: ("\n" * n + LINE, BLOCK * n),
+    "blocks behind blanks": lambda n: (LINE + " " * n + "y", BLOCK * n),
+    "lines that lack blanks": lambda n: (" " * n + "if x:\n", "if x:\n" + "y\n" * n),
+    "spans within a string": lambda n: ('x = """\n', "```x```\n" * n),
+    "empty strings behind blanks": lambda n: (" " * n + EMPTY * n + "\n", BLOCK),
+    "triple quotes of two kinds": lambda n: (EMPTY * n + "'''\n", BLOCK),
+    "tokens within a string": lambda n: (LINE, '"""\n' + "<|eot|>" * n + '\n"""\n'),
+}
+
+
+def left_context_case(name, texts):
+    def of(n, folder):
+        left, answer = texts(n)
+        return evaluated(folder, answer, "x = 1", "--postprocess", "chat,lines", left=left)
+
+    CASES[f"chat: {name}"] = (1000, of)
+
+
+for name, texts in LEFT_CONTEXTS.items():
+    left_context_case(name, texts)
 
 
 # Completions.
