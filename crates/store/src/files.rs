@@ -330,6 +330,14 @@ impl File {
         Ok(Self::wrap(file, path))
     }
 
+    /// Opens a file or folder that a program wrote, to lock it. It is not protected as an input: another process may rename it to its own
+    /// output meanwhile.
+    pub fn open_to_lock(path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        fault::before(Call::Look, "open", path)?;
+        fs::File::open(path).map(|file| Self::wrap(file, path))
+    }
+
     /// Opens a regular file for reading; never waits, unlike opening a named pipe. For files that a program wrote into a cache
     /// or next to another file, and that somebody may have replaced.
     pub fn open_regular(path: impl AsRef<Path>) -> io::Result<Self> {

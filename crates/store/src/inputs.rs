@@ -81,8 +81,10 @@ pub(crate) fn is_input(path: &Path) -> io::Result<bool> {
     Ok(is_read(&place) || others.iter().any(|place| is_read(place)))
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
+    #![cfg(unix)]
+
     use super::*;
 
     #[test]

@@ -129,8 +129,10 @@ impl LiveRepository {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
+    #![cfg(unix)]
+
     use std::os::unix::fs::symlink;
 
     use super::super::super::tests::{Shop, lines};

@@ -87,7 +87,8 @@ fn create_locked<F>(
 /// locks.
 pub fn is_held(path: &Path) -> bool {
     // Opening a pipe would wait for its writer.
-    (path.is_file() || path.is_dir()) && !File::open(path).is_ok_and(|file| file.try_lock().is_ok())
+    (path.is_file() || path.is_dir())
+        && !File::open_to_lock(path).is_ok_and(|file| file.try_lock().is_ok())
 }
 
 /// Removes a file or folder if it is a temporary one whose program was killed.
@@ -96,7 +97,7 @@ pub fn remove_abandoned(path: &Path) {
     // The lock is held until the file is gone. A file that cannot be removed does no harm.
     if is_temporary(path)
         && files::symlink_metadata(path).is_ok_and(is_either)
-        && let Ok(file) = File::open(path)
+        && let Ok(file) = File::open_to_lock(path)
         && file.try_lock().is_ok()
     {
         let _ = if path.is_dir() { files::remove_dir_all(path) } else { files::remove_file(path) };
@@ -288,6 +289,23 @@ mod tests {
         drop(dropped);
         assert_eq!(fs::read(&path).unwrap(), parts.concat());
         assert_eq!(fs::read_dir(dir.path().join("a")).unwrap().count(), 1);
+    }
+
+    /// Between the opening of a temporary file and the question for its name, its owner may rename it to an output.
+    #[test]
+    fn temporary_files_of_others_are_no_inputs() {
+        let dir = tempfile::tempdir().unwrap();
+        let temporary = dir.path().join(temporary_name("abcdefgh"));
+        files::write(&temporary, "").unwrap();
+        let held = File::open(&temporary).unwrap();
+        held.try_lock().unwrap();
+        inputs::release(&temporary); // known by `File::open` alone
+        let other = dir.path().join(temporary_name("ijklmnop"));
+        files::write(&other, "").unwrap();
+        assert!(!is_held(&other));
+        assert!(!inputs::is_input(&other).unwrap());
+        remove_abandoned_in(dir.path());
+        assert!(temporary.exists() && !other.exists());
     }
 
     /// Temporary files without a lock are removed, but not those being written, nor other files with similar names.
