@@ -105,9 +105,10 @@ impl Resampling {
             .with_min_len(RESAMPLES_AT_A_TIME)
             .enumerate()
             .for_each_init(
-                || vec![0.0; groups.len()],
-                |times, (number, means)| {
-                    draw(streams.get(number), times);
+                || (streams.get(0), vec![0.0; groups.len()]),
+                |(stream, times), (number, means)| {
+                    Streams::switch(stream, number);
+                    draw(stream, times);
                     for (mean, measure) in means.iter_mut().zip(measures) {
                         *mean = self::mean(times, measure);
                     }
@@ -125,13 +126,13 @@ impl Resampling {
 }
 
 /// Draws with replacement as many groups as there are, and counts how often each was drawn.
-fn draw(mut stream: ChaCha8Rng, times: &mut [f64]) {
+fn draw(stream: &mut ChaCha8Rng, times: &mut [f64]) {
     for times in times.iter_mut() {
         *times = 0.0;
     }
     let n = times.len() as u64;
     for _ in 0..n {
-        times[below(&mut stream, n) as usize] += 1.0;
+        times[below(stream, n) as usize] += 1.0;
     }
 }
 
@@ -174,10 +175,11 @@ pub(super) fn middle(mut means: Vec<f64>, level: f64) -> Option<Interval> {
     let rank = ((means.len() + 1) as f64 * tail + 1e-9) as usize;
     let rank = rank.clamp(1, means.len().div_ceil(2).max(1));
     let (low, high) = (rank - 1, means.len().checked_sub(rank)?);
-    let mut nth = |place| {
-        let (_, value, _) = means.select_nth_unstable_by(place, f64::total_cmp);
-        // Avoids −0.
-        *value + 0.0
+    let (_, lowest, greater) = means.select_nth_unstable_by(low, f64::total_cmp);
+    let highest = match high.checked_sub(low + 1) {
+        Some(place) => *greater.select_nth_unstable_by(place, f64::total_cmp).1,
+        None => *lowest,
     };
-    Some(Interval { low: nth(low), high: nth(high) })
+    // Avoids −0.
+    Some(Interval { low: *lowest + 0.0, high: highest + 0.0 })
 }

@@ -128,22 +128,37 @@ fn signed_sums(numbers: &[f64]) -> [f64; 256] {
 /// Returns the fraction of all flips whose sum is at least `least` (above 0) or at most −`least`.
 fn share_of_all(numbers: &[f64], least: f64) -> f64 {
     let (one, other) = numbers.split_at(numbers.len() / 2);
-    let (mut sorted, other) = (all_sums(one), all_sums(other));
-    sorted.sort_unstable_by(f64::total_cmp);
-    let extreme = |half: &f64| {
-        let high = sorted.len() - sorted.partition_point(|sum| sum + half < least);
-        let low = sorted.partition_point(|sum| sum + half <= -least);
-        high + low
-    };
-    let extreme: usize = other.iter().map(extreme).sum();
-    extreme as f64 / (sorted.len() * other.len()) as f64
+    let (one, other) = (all_sums(one), all_sums(other));
+    // The greater the sum of one half, the more sums of the other half reach `least` with it, and the fewer −`least`.
+    let (mut high, mut low, mut extreme) = (one.len(), one.len(), 0);
+    for half in &other {
+        while high > 0 && one[high - 1] + half >= least {
+            high -= 1;
+        }
+        while low > 0 && one[low - 1] + half > -least {
+            low -= 1;
+        }
+        extreme += one.len() - high + low;
+    }
+    extreme as f64 / (one.len() * other.len()) as f64
 }
 
-/// Returns the sums of the numbers with all combinations of signs.
+/// Returns the sums of the numbers with all combinations of signs, in ascending order.
 fn all_sums(numbers: &[f64]) -> Vec<f64> {
     let mut sums = vec![0.0];
     for number in numbers {
-        sums = sums.iter().flat_map(|sum| [sum - number, sum + number]).collect();
+        let number = number.abs();
+        let mut merged = Vec::with_capacity(2 * sums.len());
+        // Both the sums without the number and those with it are sorted.
+        let mut without = 0;
+        for sum in &sums {
+            while without < sums.len() && sums[without] - number <= sum + number {
+                merged.push(sums[without] - number);
+                without += 1;
+            }
+            merged.push(sum + number);
+        }
+        sums = merged;
     }
     sums
 }

@@ -24,6 +24,12 @@ impl Streams {
         stream.set_stream(number as u64);
         stream
     }
+
+    /// Turns a stream into stream `number`, from its beginning, which is faster than [`get`](Self::get).
+    pub(super) fn switch(stream: &mut ChaCha8Rng, number: usize) {
+        stream.set_word_pos(0);
+        stream.set_stream(number as u64);
+    }
 }
 
 /// Draws a uniform number below `n`, which is at most 2³² (Lemire, *Fast random integer generation in an
