@@ -19,7 +19,7 @@ use rayon::prelude::*;
 use super::groups::{Groups, ResamplingUnit, Totals};
 use super::interval::Interval;
 use super::normal;
-use super::stream::{RESAMPLES, Streams, below};
+use super::stream::{RESAMPLES, Streams, draw_below};
 
 /// Least number of resamples given to a thread at once: computing a resample of few repositories costs less than scheduling it.
 const RESAMPLES_AT_A_TIME: usize = 64;
@@ -127,13 +127,9 @@ impl Resampling {
 
 /// Draws with replacement as many groups as there are, and counts how often each was drawn.
 fn draw(stream: &mut ChaCha8Rng, times: &mut [f64]) {
-    for times in times.iter_mut() {
-        *times = 0.0;
-    }
-    let n = times.len() as u64;
-    for _ in 0..n {
-        times[below(stream, n) as usize] += 1.0;
-    }
+    times.fill(0.0);
+    let count = times.len();
+    draw_below(stream, count as u64, count, |group| times[group as usize] += 1.0);
 }
 
 /// Returns the mean over the tasks of groups, each drawn the given number of times. Both dot products are summed in eight

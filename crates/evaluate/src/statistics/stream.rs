@@ -32,16 +32,21 @@ impl Streams {
     }
 }
 
-/// Draws a uniform number below `n`, which is at most 2³² (Lemire, *Fast random integer generation in an
-/// interval*, 2019).
+/// Calls `take` with `count` uniform numbers below `n`, which is at most 2³² (Lemire, *Fast random integer generation in an interval*, 2019).
+/// Each number takes the next 32 bits of the stream that do not favour some numbers.
 #[inline]
-pub(super) fn below(stream: &mut ChaCha8Rng, n: u64) -> u64 {
-    loop {
-        let product = u64::from(stream.next_u32()) * n;
-        let low = product & 0xffff_ffff;
-        // Rejects the products that would favour some numbers; the division is rarely needed.
-        if low >= n || low >= (1u64 << 32).checked_rem(n).unwrap_or(0) {
-            return product >> 32;
+pub(super) fn draw_below(stream: &mut ChaCha8Rng, n: u64, count: usize, mut take: impl FnMut(u64)) {
+    let Some(least) = (1u64 << 32).checked_rem(n) else { return };
+    let mut left = count;
+    while left > 0 {
+        // Two at a time cost little more than one.
+        let both = stream.next_u64();
+        for word in [both & 0xffff_ffff, both >> 32] {
+            let product = word * n;
+            if left > 0 && product & 0xffff_ffff >= least {
+                take(product >> 32);
+                left -= 1;
+            }
         }
     }
 }
