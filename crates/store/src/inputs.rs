@@ -83,12 +83,10 @@ pub(crate) fn is_input(path: &Path) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
-    #![cfg(unix)]
-
-    use super::*;
-
+    #[cfg(unix)]
     #[test]
     fn an_input_is_known_through_another_mount() {
+        use super::*;
         let dir = tempfile::tempdir().unwrap();
         let real = files::canonicalize(dir.path()).unwrap();
         files::write(real.join("tasks"), "").unwrap();

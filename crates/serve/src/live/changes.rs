@@ -131,15 +131,14 @@ impl LiveRepository {
 
 #[cfg(test)]
 mod tests {
-    #![cfg(unix)]
-
-    use std::os::unix::fs::symlink;
-
-    use super::super::super::tests::{Shop, lines};
-
     /// As the commit of somebody else could do while the repository is served.
+    #[cfg(unix)]
     #[test]
     fn a_repository_that_becomes_a_link_out_of_its_folder_is_not_read() {
+        use std::os::unix::fs::symlink;
+
+        use super::super::super::tests::{Shop, lines};
+
         let shop = Shop::new(&[("a.py", &lines("row", 0..9))]);
         let repos = shop.dir.path().join("repos");
         let secret = shop.dir.path().join("secret");
