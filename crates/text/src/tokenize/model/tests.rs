@@ -24,6 +24,7 @@ fn all() -> Vec<Tokenizer> {
 /// Python's package tokenizers 0.23.3 with the same file gives `▁return`, `<PRE>`, `re`, `turn`. With the blank before every
 /// part, as in `codellama.json`, it gives `▁return` twice.
 #[test]
+#[cfg_attr(not(feature = "tokenizers"), ignore = "needs the feature tokenizers")]
 fn only_a_first_part_may_differ_from_the_others() {
     let parts = |tokenizer: &Tokenizer| {
         let parts =
@@ -44,6 +45,7 @@ const TEXTS: [&str; 3] = [
 /// Counts by Python's package tokenizers 0.23.3 with the same files, from which added tokens, truncation and post-processor
 /// were removed, so that no text is special.
 #[test]
+#[cfg_attr(not(feature = "tokenizers"), ignore = "needs the feature tokenizers")]
 fn code_has_the_tokens_of_its_characters() {
     let expected =
         [("starcoder", [15, 41, 37]), ("qwen", [14, 39, 37]), ("codellama", [17, 40, 38])];
@@ -70,6 +72,7 @@ fn words_are_runs_and_single_characters() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "tokenizers"), ignore = "needs the feature tokenizers")]
 fn a_marker_is_one_token_where_it_stands_for_itself() {
     let known = [
         ("starcoder", "<fim_prefix>"),
@@ -93,12 +96,14 @@ fn a_marker_is_one_token_where_it_stands_for_itself() {
 
 /// `qwen.json` sets a limit of 64 tokens, and `codellama.json` puts `<s>` before every text.
 #[test]
+#[cfg_attr(not(feature = "tokenizers"), ignore = "needs the feature tokenizers")]
 fn what_a_file_does_beside_tokenizing_is_left_out() {
     assert_eq!(file("qwen").count(&"x = 1\n".repeat(100)), 500);
     assert_eq!(file("codellama").count("def"), 1);
 }
 
 #[test]
+#[cfg_attr(not(feature = "tokenizers"), ignore = "needs the feature tokenizers")]
 fn a_tokenizer_says_what_is_wrong_with_its_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokenizer.json");
@@ -124,6 +129,7 @@ fn a_tokenizer_says_what_is_wrong_with_its_file() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "tokenizers"), ignore = "needs the feature tokenizers")]
 fn a_digest_tells_tokenizers_apart() {
     let mut digests: Vec<_> = all().iter().map(Tokenizer::digest).collect();
     assert_eq!(digests[..2], ["p50k_base", "words"]);
@@ -185,6 +191,7 @@ proptest! {
 
     /// Tokenizing a part gives the same result as tokenizing the whole, however small the first part is.
     #[test]
+    #[cfg_attr(not(feature = "tokenizers"), ignore = "needs the feature tokenizers")]
     fn cuts_agree_with_their_plain_twins(text in text(), tokens in 0_usize..40, reach in 1_usize..200) {
         for tokenizer in all_once() {
             let (kept, count) = cut::end(tokenizer, &text, tokens, reach);
@@ -206,6 +213,7 @@ fn all_once() -> &'static [Tokenizer] {
 
 /// Found by the fuzzer: the crate panics on these files.
 #[test]
+#[cfg_attr(not(feature = "tokenizers"), ignore = "needs the feature tokenizers")]
 fn damaged_parts_of_a_tokenizer_are_errors() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tokenizer.json");
