@@ -5,7 +5,7 @@ ten times that size, each less those for a tiny one.
     benches/growth.py [NAME...]
 
 Prints a table, and ends with status 1 if ten times the input takes more than LIMIT times the instructions. The program is that of the
-tests: `cargo build --features serve`. Without valgrind it says so and does nothing.
+tests: `cargo test --features serve --no-run`. Without valgrind it says so and does nothing.
 """
 
 import base64
