@@ -169,14 +169,14 @@ impl<'a> Strings<'a> {
 
     fn read_to(&mut self, place: usize) {
         while self.read < place && !self.marks.is_empty() {
-            let Some((at, sign)) = self.next_mark(place) else {
-                self.read = place;
-                break;
-            };
-            if let Some(newline) = self.text[self.read..at].rfind('\n') {
+            let mark = self.next_mark(place);
+            let end = mark.map_or(place, |(at, _)| at);
+            if let Some(newline) = self.text[self.read..end].rfind('\n') {
                 self.begin_line(self.read + newline + 1);
             }
-            self.read = at + sign.len();
+            self.read = end;
+            let Some((at, sign)) = mark else { break };
+            self.read += sign.len();
             let begins = self.open.is_none() && !self.is_quoted(at, sign);
             self.open = begins.then_some(sign);
         }

@@ -26,4 +26,4 @@ pub(super) use prose::without_sentences;
 pub(super) use tags::without_thoughts;
 
 /// Version of the rule; part of the identity of every result that depends on the rule.
-pub(crate) const REVISION: u32 = 3;
+pub(crate) const REVISION: u32 = 4;

@@ -35,10 +35,9 @@ impl SlowStrings<'_> {
                 self.read = place;
                 break;
             };
-            if let Some(newline) = rest[..at].rfind('\n') {
-                self.line = self.read + newline + 1;
-            }
             let at = self.read + at;
+            let line = self.text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+            self.line = self.line.max(line);
             self.read = at + mark.len();
             let begins = self.open.is_none() && !is_quoted(self.text, self.line..at, mark);
             self.open = begins.then_some(mark);
@@ -204,4 +203,12 @@ fn what_is_read_grows_with_the_answer_and_its_left_context() {
         assert!(read_per_byte(&marks, &blocks) < 20);
         assert!(read_per_byte("x = 1\n", &(marks + &blocks)) < 20);
     }
+}
+
+/// The comment is read before the string below it begins.
+#[test]
+fn a_comment_hides_no_string_of_a_later_line() {
+    let text = "# one\nx = \"\"\"\ntwo\n\"\"\"\n";
+    let mut strings = Strings::new(text, Language::Python);
+    assert_eq!([6, 14, 18, 22].map(|start| strings.hold(start)), [false, true, true, false]);
 }
