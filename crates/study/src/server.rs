@@ -68,11 +68,11 @@ pub fn model(settings: &Settings, seed: Option<u64>, by_batch: bool) -> Result<C
 fn name_model(completion: &Completion) -> Message {
     let asked = completion.server.as_ref().and_then(|server| server.asked.as_ref());
     let models = asked.and_then(|asked| asked.endpoint.greet().ok()).unwrap_or_default();
-    let listed = match list_first(&models, MODELS) {
-        none if none.is_empty() => none,
-        listed => format!("; the server has {listed}"),
-    };
-    message!["name it with ", &DECLARED.model, listed]
+    let mut hint = message!["name it with ", &DECLARED.model];
+    if !models.is_empty() {
+        hint = message![hint, format!("; the server has {}", list_first(&models, MODELS))];
+    }
+    hint
 }
 
 /// Number of the server's models that a hint lists.

@@ -8,8 +8,7 @@ pub const SHOWN: usize = 200;
 /// Returns the message of an error that a server reports in JSON: in the field `error` or `errors`, by `"success": false`, or as vLLM's
 /// object named `error`.
 pub fn error_in(answer: &Value) -> Option<String> {
-    let is = |name: &str, value: Value| answer.get(name) == Some(&value);
-    if is("object", "error".into()) {
+    if answer.get("object").is_some_and(|object| object == "error") {
         return Some(message_in(answer));
     }
     let is_none = |error: &&Value| {
@@ -24,7 +23,7 @@ pub fn error_in(answer: &Value) -> Option<String> {
     error
         .map(message_in)
         .or_else(|| answer.get("errors").and_then(of_several))
-        .or_else(|| is("success", false.into()).then(|| message_in(answer)))
+        .or_else(|| (answer.get("success")? == &Value::Bool(false)).then(|| message_in(answer)))
 }
 
 /// Returns the message of a server's error, or its code if it has nothing else.

@@ -487,7 +487,7 @@ fn look_checks(order: &RunOrder, alone: bool, sum: Duration) -> LookChecks {
         }),
         most_growth: HeldResources {
             memory,
-            files: FileWatch::share(order.beside).unwrap_or(u64::MAX),
+            files: SystemFiles::now().map_or(u64::MAX, |files| files.share(order.beside)),
         },
         end: Box::new(move || {
             kill_all(alone);

@@ -250,6 +250,11 @@ impl SystemFiles {
             _ => Err(io::ErrorKind::InvalidData.into()),
         }
     }
+
+    /// Returns the share of a run in a quarter of the maximum, if `beside` other runs are in progress.
+    pub(super) fn share(self, beside: usize) -> u64 {
+        self.most / 4 / (beside as u64 + 1)
+    }
 }
 
 /// Returns the number of files that processes have open, by descriptors and mappings; more than `most` count as `most + 1`.

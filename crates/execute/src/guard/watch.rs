@@ -63,11 +63,6 @@ impl FileWatch {
         Self { before: SystemFiles::now().map_or(0, |files| files.open) }
     }
 
-    /// Returns the share of a run if `beside` other runs are in progress.
-    pub(super) fn share(beside: usize) -> io::Result<u64> {
-        Ok(SystemFiles::now()?.most / 4 / (beside as u64 + 1))
-    }
-
     /// Returns the limit that the processes of a run have exceeded, if they hold more than their share, or may do so because one of them
     /// `ends_slowly`.
     ///
@@ -79,9 +74,10 @@ impl FileWatch {
         beside: usize,
         ends_slowly: bool,
     ) -> io::Result<Option<RunEnd>> {
-        let share = Self::share(beside)?;
+        let system = SystemFiles::now()?;
+        let share = system.share(beside);
         // Counting the files of the processes takes time, so check the system's number first.
-        if SystemFiles::now()?.open.saturating_sub(self.before) <= share {
+        if system.open.saturating_sub(self.before) <= share {
             return Ok(None);
         }
         if held_files(processes, share) > share {
@@ -105,7 +101,7 @@ const LONG_LOOK: Duration = Duration::from_millis(100);
 /// Number of checks, [`LONG_LOOK`] apart, at which a look waits for the kernel before it counts as stuck.
 const STUCK_LOOK: u32 = 20;
 
-/// What a [`LookWatch`] knows and does.
+/// Values that a [`LookWatch`] checks, and the way to end a run.
 pub(super) struct LookChecks {
     /// Returns whether the looking thread waits for the kernel.
     pub(super) is_waiting: Box<dyn Fn() -> bool + Send>,
