@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
+use foldhash::HashSet;
 use repoformer_core::repository::fragment::RepoFragments;
 use repoformer_core::retrieve::index::WindowHit;
-use rustc_hash::FxHashSet;
 use tiktoken_rs::CoreBPE;
 
 use super::sets::Sets;
@@ -17,7 +17,7 @@ pub fn rank(a: &WindowHit, b: &WindowHit) -> Ordering {
 }
 
 /// Finds the best sets as the reference program does: an intersection with every window, then a sort.
-pub fn by_hash_sets(sets: &[FxHashSet<u16>], query: &[u16], k: usize) -> Vec<WindowHit> {
+pub fn by_hash_sets(sets: &[HashSet<u16>], query: &[u16], k: usize) -> Vec<WindowHit> {
     best(k, query.len(), sets.iter(), |set| {
         let mut common = 0;
         for token in query {
@@ -27,7 +27,7 @@ pub fn by_hash_sets(sets: &[FxHashSet<u16>], query: &[u16], k: usize) -> Vec<Win
     })
 }
 
-pub fn hash_sets(sets: &Sets, count: usize) -> Vec<FxHashSet<u16>> {
+pub fn hash_sets(sets: &Sets, count: usize) -> Vec<HashSet<u16>> {
     sets.iter().take(count).map(|set| set.iter().copied().collect()).collect()
 }
 

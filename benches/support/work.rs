@@ -1,5 +1,6 @@
 //! Operations that several programs time, and the number of operations in one run.
 
+use foldhash::HashSet;
 use repoformer_core::metrics::Metric;
 use repoformer_core::retrieve::Level;
 use repoformer_core::retrieve::rank::{DocumentIndex, RankScratch, Ranker, Vocabulary, Words};
@@ -7,7 +8,6 @@ use repoformer_core::retrieve::vector::TokenSets;
 use repoformer_text::distance::levenshtein;
 use repoformer_text::language::Language;
 use repoformer_text::tokenize::{P50k, PieceCache};
-use rustc_hash::FxHashSet;
 
 use super::chunks::CHUNKS;
 use super::corpus::{FUNCTION_TASKS, LINE_TASKS, PROMPTS, SAMPLE, SAMPLE_WINDOWS, pairs};
@@ -173,7 +173,7 @@ pub fn check_twins(size: usize) {
     let (queries, mut counters) = (Sets::of(&GROWTH.queries), Vec::new());
     let mut searcher = searcher(size);
     let index = TermAtATime::new(&GROWTH.sets, size);
-    let hash_sets: Vec<FxHashSet<u16>> = twins::hash_sets(&GROWTH.sets, size);
+    let hash_sets: Vec<HashSet<u16>> = twins::hash_sets(&GROWTH.sets, size);
     let found = searcher.batch();
     for level in Level::available() {
         searcher = searcher.with_level(level);

@@ -6,6 +6,7 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 
+use foldhash::HashMap;
 use repoformer_core::completion::{AnswerError, check_answer, check_choice};
 use repoformer_core::postprocess::{HoleContext, Recipe};
 use repoformer_core::task::fields::MADE;
@@ -15,7 +16,6 @@ use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{self, Fields, Object};
 use repoformer_store::schema::require;
 use repoformer_text::names::did_you_mean;
-use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
 use super::lm_eval;
@@ -245,11 +245,11 @@ pub enum TaskMatch {
 /// Index of tasks by the names that predictions use.
 pub struct TaskIndex<'a> {
     tasks: &'a TaskSet,
-    by_row: FxHashMap<usize, usize>,
+    by_row: HashMap<usize, usize>,
     /// Tasks by id, and by the file and line of their hole, if a record names these.
-    by_place: FxHashMap<PlaceName<'a>, SameName>,
+    by_place: HashMap<PlaceName<'a>, SameName>,
     /// Tasks by id that do not name the place of their hole, so that every place fits.
-    unplaced: FxHashMap<&'a str, SameName>,
+    unplaced: HashMap<&'a str, SameName>,
     /// Indices in the task set of the tasks of each group.
     pub groups: Vec<Vec<usize>>,
     /// Tasks of each group whose holes differ, to compare with records.
@@ -294,9 +294,9 @@ impl<'a> TaskIndex<'a> {
     pub fn new(tasks: &'a TaskSet) -> Self {
         let mut index = Self {
             tasks,
-            by_row: FxHashMap::default(),
-            by_place: FxHashMap::default(),
-            unplaced: FxHashMap::default(),
+            by_row: HashMap::default(),
+            by_place: HashMap::default(),
+            unplaced: HashMap::default(),
             groups: Vec::new(),
             compared: OnceCell::new(),
             is_hinted: Cell::default(),
@@ -304,7 +304,7 @@ impl<'a> TaskIndex<'a> {
             others: Cell::default(),
             numbered: RefCell::default(),
         };
-        let mut known = FxHashMap::default();
+        let mut known = HashMap::default();
         for (place, task) in tasks.tasks().iter().enumerate() {
             index.by_row.insert(task.row, place);
             let (id, file) = (task.id.as_str(), as_folder(&task.path));

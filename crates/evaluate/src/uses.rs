@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use foldhash::HashSet;
 use repoformer_core::repository::corpus::Repository;
 use repoformer_core::repository::definitions::{
     Definition, Definitions, FoundDefinitions, KnownNames, Names, RepositoryNames, SourcePaths,
@@ -14,7 +15,6 @@ use repoformer_core::task::Task;
 use repoformer_text::language::syntax::Syntax;
 use repoformer_text::language::{Grammar, Language, chains};
 use repoformer_text::lines::{Lines, line_ends};
-use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
 use super::score::target_digest;
@@ -101,9 +101,9 @@ impl UsedDefinitions<'_> {
             .ok_or_else(|| format!("its file {} is not in the repository", task.path))?;
         let text = &files[own].text;
         let hole = task.hole(text)?;
-        let wanted: FxHashSet<(usize, usize)> =
+        let wanted: HashSet<(usize, usize)> =
             wanted.iter().filter_map(|one| Some((number(&one.path)?, one.line))).collect();
-        let used = |prediction: &str| -> FxHashSet<(usize, usize)> {
+        let used = |prediction: &str| -> HashSet<(usize, usize)> {
             let first = line_ends(&text[..hole.start]);
             let rows = first..first + line_ends(prediction) + 1;
             let whole = [&text[..hole.start], prediction, &text[hole.end..]].concat();
@@ -126,11 +126,11 @@ impl UsedDefinitions<'_> {
     }
 
     /// Returns the definitions in other files that some rows of a file's text use, by file and row.
-    fn find_uses(&self, own: usize, text: &str, rows: Range<usize>) -> FxHashSet<(usize, usize)> {
+    fn find_uses(&self, own: usize, text: &str, rows: Range<usize>) -> HashSet<(usize, usize)> {
         let lines = Lines::new(text);
         let path = &self.repository.files[own].path;
         let Some(syntax) = Syntax::of_lines(&lines, Grammar::for_path(self.language, path)) else {
-            return FxHashSet::default();
+            return HashSet::default();
         };
         let names = Names::read(path, &syntax);
         let look_up = self.definitions.within(own, &names, rows.start as u32);

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use foldhash::{HashMap, HashSet};
 use repoformer_store::append_log::{AppendLog, LinePlace, LogKind};
 use repoformer_store::error::Result;
 use repoformer_text::message::UserChoice;
-use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
 use super::guard::Report;
@@ -116,8 +116,8 @@ pub struct Log {
 /// Index of the results file.
 #[derive(Debug, Default)]
 struct ResultIndex {
-    runs: FxHashMap<String, LinePlace>,
-    written: FxHashSet<(usize, HoleText, usize, String)>,
+    runs: HashMap<String, LinePlace>,
+    written: HashSet<(usize, HoleText, usize, String)>,
 }
 
 impl ResultIndex {
@@ -180,7 +180,7 @@ type ResultOf = (usize, HoleText, usize, String);
 /// Recorded results of one run in a shard's file.
 struct ShardResults {
     /// Digests of all recorded results.
-    recorded: FxHashSet<blake3::Hash>,
+    recorded: HashSet<blake3::Hash>,
     last: LinePlace,
     /// True if the run of the last result need not be repeated.
     is_kept: bool,
@@ -194,7 +194,7 @@ struct ShardResults {
 pub fn gather(path: &Path, others: &[PathBuf]) -> Result<usize> {
     let result_of = |record: RunRecord| (record.row, record.kind, record.sample, record.key);
     let digest = |record: &RunRecord| blake3::hash(&serde_json::to_vec(record).unwrap_or_default());
-    let mut now: FxHashMap<ResultOf, blake3::Hash> = FxHashMap::default();
+    let mut now: HashMap<ResultOf, blake3::Hash> = HashMap::default();
     let mut log = AppendLog::open(path, LOG, |line, _| {
         let record = serde_json::from_slice::<RunRecord>(line);
         let Ok(record) = record else { return false };
@@ -204,12 +204,12 @@ pub fn gather(path: &Path, others: &[PathBuf]) -> Result<usize> {
     })?;
     let mut count = 0;
     for other in others {
-        let mut found: FxHashMap<ResultOf, ShardResults> = FxHashMap::default();
+        let mut found: HashMap<ResultOf, ShardResults> = HashMap::default();
         let lines = AppendLog::open(other, LOG, |line, place| {
             let Ok(record) = serde_json::from_slice::<RunRecord>(line) else { return false };
             let (digest, is_kept) = (digest(&record), record.is_kept());
             let gathered = found.entry(result_of(record)).or_insert_with(|| ShardResults {
-                recorded: FxHashSet::default(),
+                recorded: HashSet::default(),
                 last: place,
                 is_kept,
             });

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use foldhash::HashMap;
 use rayon::prelude::*;
 use repoformer_core::task::TaskSet;
 use repoformer_store::error::{Error, Result};
@@ -17,7 +18,6 @@ use repoformer_store::remark::{LeftOutTasks, Remark};
 use repoformer_text::counts::{format_count, part};
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
-use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
 use super::command::{Template, Values};
@@ -497,7 +497,7 @@ impl Work<'_> {
 fn in_order(reached: &str, tasks: &[usize], most: usize) -> Result<Candidates, String> {
     let reaching = HoleTests::read(reached, tasks)?;
     let names: Vec<Arc<str>> = reaching.tests.iter().map(|(name, _)| Arc::from(*name)).collect();
-    let mut ranks: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
+    let mut ranks: HashMap<usize, Vec<usize>> = HashMap::default();
     for (rank, (_, holes)) in reaching.tests.iter().enumerate() {
         for &hole in holes {
             ranks.entry(hole).or_default().push(rank);
@@ -531,7 +531,7 @@ struct HoleTests<'a> {
 impl<'a> HoleTests<'a> {
     /// Reads lines of `number<TAB>test`; `tasks` must be sorted.
     fn read(reached: &'a str, tasks: &[usize]) -> Result<Self, String> {
-        let mut of_test: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+        let mut of_test: HashMap<&str, Vec<usize>> = HashMap::default();
         let mut while_loading: Vec<usize> = Vec::new();
         for line in reached.lines() {
             if let Some((hole, test)) = line.split_once('\t')

@@ -8,12 +8,12 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use foldhash::{HashMap, HashSet};
 use repoformer_core::task::TaskSet;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::progress::Work;
 use repoformer_text::message;
 use repoformer_text::message::Message;
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::copies::{Copies, CopyFailure, tail};
 use super::guard::{Limits, Report, RunOrder, RunOutcome};
@@ -111,7 +111,7 @@ pub fn run(
         log: Log::open(&settings.results, &settings.forgotten)?,
         states: vec![TaskProgress::default(); subjects.len()],
         runs: Vec::new(),
-        by_key: FxHashMap::default(),
+        by_key: HashMap::default(),
         queues: vec![VecDeque::new(); count],
         making: vec![CopyState::New; count],
         broken: vec![None; count],
@@ -222,7 +222,7 @@ struct EnvironmentTrials {
     /// True if the tests of a task could be run.
     is_working: bool,
     /// Tasks whose tests could not be run.
-    broken_tasks: FxHashSet<usize>,
+    broken_tasks: HashSet<usize>,
 }
 
 struct Board<'a> {
@@ -234,7 +234,7 @@ struct Board<'a> {
     log: Log,
     states: Vec<TaskProgress>,
     runs: Vec<Run>,
-    by_key: FxHashMap<String, usize>,
+    by_key: HashMap<String, usize>,
     /// Waiting runs, by repository.
     queues: Vec<VecDeque<usize>>,
     making: Vec<CopyState>,

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use foldhash::HashMap;
 use repoformer_core::task::{NumberedRecords, Task, TaskSet};
 use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{self, Fields, Object};
-use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
 /// Tests of each task, as the test runner names them.
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 pub struct TestMap {
     /// Path of the map.
     pub path: PathBuf,
-    by_row: FxHashMap<usize, Vec<String>>,
+    by_row: HashMap<usize, Vec<String>>,
     /// Records that are assigned to their tasks by number alone.
     pub numbered: NumberedRecords,
 }
@@ -64,7 +64,7 @@ impl TestMap {
     /// # Errors
     /// The tests of a task are not a list of names.
     pub fn of_tasks(tasks: &TaskSet) -> Result<Option<Self>> {
-        let mut by_row: FxHashMap<usize, Vec<String>> = FxHashMap::default();
+        let mut by_row: HashMap<usize, Vec<String>> = HashMap::default();
         for task in tasks.tasks() {
             let tests = Fields::new(&tasks.path, task.line, "metadata.", &task.metadata);
             if !tests.has("tests") {

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use foldhash::HashSet;
 use repoformer_core::repository::parallel;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_core::task::{Task, TaskFiles};
@@ -12,7 +13,6 @@ use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl;
 use repoformer_text::lines::{Lines, strip};
 use repoformer_text::tokenize::model::Tokenizer;
-use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
 /// Mean, median and maximum of some numbers.
@@ -178,8 +178,8 @@ type PartLengths = [Option<(usize, usize)>; 4];
 /// Lengths of the tasks of one kind, whose texts are not kept.
 struct Counts {
     kind: RecordKind,
-    repositories: FxHashSet<String>,
-    files: FxHashSet<String>,
+    repositories: HashSet<String>,
+    files: HashSet<String>,
     tasks: Vec<PartLengths>,
 }
 

@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use foldhash::HashSet;
 use repoformer_core::retrieve::dense::{
     Digest, EmbeddingTimes, VectorStore, digest, numbers, quote_start,
 };
 use repoformer_store::error::{Error, Result};
 use repoformer_store::progress::Work;
-use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
 use crate::endpoint::{Endpoint, MASK};
@@ -239,7 +239,7 @@ fn missing<'a>(
     store: &VectorStore,
     times: Option<&EmbeddingTimes>,
 ) -> (Vec<MissingText<'a>>, EmbeddingCounts) {
-    let (mut seen, mut wanted) = (FxHashSet::default(), Vec::new());
+    let (mut seen, mut wanted) = (HashSet::default(), Vec::new());
     let mut counts = EmbeddingCounts::default();
     for text in texts {
         let digest = digest(text);

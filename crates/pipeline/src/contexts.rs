@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use foldhash::HashMap;
 use repoformer_core::repository::corpus::Repository;
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_store::artifact::{Column, Columns, Identity, Payload};
 use repoformer_store::error::{Error, Result};
 use repoformer_text::lines::IndexedText;
 use repoformer_text::message::StageRun;
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::engine::{Artifact, Engine, LazyArtifact};
@@ -29,7 +29,7 @@ impl RightContexts {
     /// the first such task.
     pub(super) fn new(tasks: &TaskSet, repository: &Repository) -> (Self, Option<Error>) {
         let (mut holes, mut misfits) = (BTreeMap::<usize, Vec<(u32, usize)>>::new(), Vec::new());
-        let mut texts: FxHashMap<usize, IndexedText<'_>> = FxHashMap::default();
+        let mut texts: HashMap<usize, IndexedText<'_>> = HashMap::default();
         let of_it = tasks.of_repository(&repository.name);
         for task in of_it.filter(|task| task.right_context.is_none()) {
             // A missing file is reported when its query is made.
@@ -67,7 +67,7 @@ impl RightContexts {
     }
 
     /// Returns the right contexts by row.
-    pub(super) fn map(&self) -> FxHashMap<u32, &str> {
+    pub(super) fn map(&self) -> HashMap<u32, &str> {
         self.iter().collect()
     }
 }
@@ -89,10 +89,7 @@ pub(super) fn misfit(
 }
 
 /// Returns a task's right context: its own, or the one taken from its file.
-pub(super) fn right_context<'t>(
-    task: &'t Task,
-    taken: &FxHashMap<u32, &'t str>,
-) -> Option<&'t str> {
+pub(super) fn right_context<'t>(task: &'t Task, taken: &HashMap<u32, &'t str>) -> Option<&'t str> {
     let own = task.right_context.as_deref();
     own.or_else(|| taken.get(&(task.row as u32)).copied())
 }

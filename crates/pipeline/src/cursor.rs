@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
+use foldhash::HashMap;
 use repoformer_core::prompt::{Builder, BuilderSettings, CountScratch};
 use repoformer_core::repository::fragment::RepoFragments;
 use repoformer_core::retrieve::{FragmentText, FragmentVectors, Mode, Query, RankedFragments};
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_store::error::Result;
 use repoformer_text::tokenize::P50k;
-use rustc_hash::FxHashMap;
 
 use super::engine::Engine;
 use super::experiment::{Experiment, PromptLayout};
@@ -71,7 +71,7 @@ pub fn task_prompt(
         tasks: &tasks,
         language: experiment.layout.language,
         mode,
-        contexts: FxHashMap::default(),
+        contexts: HashMap::default(),
         texts: found.map(|_| texts()),
         builder,
     };

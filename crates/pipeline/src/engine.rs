@@ -7,6 +7,7 @@
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
+use foldhash::HashMap;
 use repoformer_store::artifact::{
     self, ArtifactState, Columns, Header, Identity, LineSink, LineTotals, Payload, Turn,
     header_path,
@@ -14,7 +15,6 @@ use repoformer_store::artifact::{
 use repoformer_store::error::{Error, Result};
 use repoformer_text::message;
 use repoformer_text::message::StageRun;
-use rustc_hash::FxHashMap;
 
 use super::experiment::Experiment;
 use super::plan::{Plan, PlanVerdict, PlannedArtifact, Requests, is_planned};
@@ -138,7 +138,7 @@ pub(super) struct Engine<'e> {
     pub(super) experiment: &'e Experiment,
     pub(super) report: StageReport,
     /// Headers of the artifacts that are inputs of others.
-    headers: FxHashMap<PathBuf, Header>,
+    headers: HashMap<PathBuf, Header>,
     /// True if it waits for artifacts that another process makes.
     waits: bool,
     /// True if it met such an artifact and did not wait, so that the work must be done again later.
@@ -150,7 +150,7 @@ impl<'e> Engine<'e> {
         Self {
             experiment,
             report: StageReport::default(),
-            headers: FxHashMap::default(),
+            headers: HashMap::default(),
             waits: true,
             is_postponed: false,
         }

@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
+use foldhash::HashMap;
 use repoformer_core::retrieve::Mode;
 use repoformer_formats::exchange::{beir, query_ids, trec};
 use repoformer_store::artifact::write_file;
 use repoformer_store::error::Result;
 use repoformer_store::jsonl::Object;
-use rustc_hash::FxHashMap;
 use serde_json::json;
 
 use super::engine::Engine;
@@ -133,7 +133,7 @@ impl Names {
 }
 
 /// Returns the ids of the queries, by the tasks' rows.
-fn ids(experiment: &Experiment) -> Result<FxHashMap<u32, String>> {
+fn ids(experiment: &Experiment) -> Result<HashMap<u32, String>> {
     let tasks = experiment.tasks()?.tasks();
     let named: Vec<(usize, &str)> = tasks.iter().map(|t| (t.row, t.id.as_str())).collect();
     let rows = tasks.iter().map(|task| task.row as u32);

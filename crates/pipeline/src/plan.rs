@@ -7,14 +7,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use foldhash::{HashMap, HashSet};
 use repoformer_store::artifact::{ArtifactState, Difference, Header, Identity};
 use repoformer_text::counts::part;
-use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
 /// The artifacts that a dry run would have made so far.
 #[derive(Debug, Clone, Default)]
-pub struct Plan(Arc<Mutex<FxHashMap<PathBuf, Header>>>);
+pub struct Plan(Arc<Mutex<HashMap<PathBuf, Header>>>);
 
 /// An artifact of a dry run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -202,7 +202,7 @@ impl Plan {
         // artifact.
         let mut as_they_were = identity.clone();
         let mut upstream: Vec<(String, PathBuf)> = Vec::new();
-        let mut known: FxHashSet<PathBuf> = FxHashSet::default();
+        let mut known: HashSet<PathBuf> = HashSet::default();
         for (name, digest) in &mut as_they_were.inputs {
             let paths: Vec<PathBuf> = planned_paths(digest).map(PathBuf::from).collect();
             let before = recorded.as_ref().and_then(|header| header.identity.inputs.get(name));

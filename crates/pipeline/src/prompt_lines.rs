@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use foldhash::HashMap;
 use repoformer_core::prompt::shown;
 use repoformer_core::prompt::style::{Parts, Style, StyledPrompt};
 use repoformer_core::prompt::{Builder, CountScratch};
@@ -14,7 +15,6 @@ use repoformer_store::jsonl::Object;
 use repoformer_store::literal;
 use repoformer_text::language::Language;
 use repoformer_text::language::syntax::ParseGap;
-use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
 use super::contexts::right_context;
@@ -49,7 +49,7 @@ pub(super) struct Maker<'a> {
     pub(super) language: Language,
     pub(super) mode: Mode,
     /// Right contexts of the tasks that carry none, by row.
-    pub(super) contexts: FxHashMap<u32, &'a str>,
+    pub(super) contexts: HashMap<u32, &'a str>,
     /// Turns results into fragments, if the mode retrieves.
     pub(super) texts: Option<FragmentText<'a>>,
     /// Builds prompts in RepoCoder's style, if that style is chosen.
@@ -291,6 +291,7 @@ fn shown_fragment(
 mod tests {
     use std::path::PathBuf;
 
+    use foldhash::HashSet;
     use repoformer_core::prompt::style::Budget;
     use repoformer_core::repository::corpus::{Repository, SourceFile};
     use repoformer_core::repository::fragment::{ChunkShape, Cut, RepoFragments};
@@ -300,7 +301,6 @@ mod tests {
     };
     use repoformer_store::jsonl;
     use repoformer_text::tokenize::model::Tokenizer;
-    use rustc_hash::FxHashSet;
 
     use super::*;
 
@@ -368,7 +368,7 @@ mod tests {
                     tasks: &tasks,
                     language: Language::Python,
                     mode: if is_searched { Mode::LeftContext } else { Mode::Without },
-                    contexts: FxHashMap::default(),
+                    contexts: HashMap::default(),
                     texts: is_searched.then(|| FragmentText::new(&fragments, shown, |_| true)),
                     builder: None,
                 };
@@ -377,7 +377,7 @@ mod tests {
                 let line = maker.line(&task, found, &OnceLock::new(), scratch).unwrap();
                 let record = jsonl::parse(&tasks.path, 1, &line.json).unwrap();
                 let (_, read) =
-                    shown::read_shown_fragments(&record, &mut FxHashSet::default()).unwrap();
+                    shown::read_shown_fragments(&record, &mut HashSet::default()).unwrap();
                 let made = maker.task_prompt(&task, found, scratch).unwrap();
                 assert_eq!(record["prompt"], made.text.as_str(), "{style}");
                 assert_eq!(record["metadata"]["stop"], json!(made.stop), "{style}");

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use foldhash::{HashMap, HashSet};
 use rayon::prelude::*;
 use repoformer_core::prompt::{BlockCounts, Builder, BuilderSettings, CountScratch};
 use repoformer_core::repository::fragment::RepoFragments;
@@ -15,7 +16,6 @@ use repoformer_store::progress::Work;
 use repoformer_text::message;
 use repoformer_text::message::{Message, StageRun};
 use repoformer_text::tokenize::P50k;
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::contexts::{RightContexts, open_needed_contexts};
 use super::engine::{Engine, LazyArtifact};
@@ -151,7 +151,7 @@ impl Sources {
         }
         let repositories = experiment.repositories.iter();
         let headers = shared.fragments.iter().map(|open| open.as_ref().map(|open| &open.header));
-        let headers: FxHashMap<&str, _> = repositories.map(String::as_str).zip(headers).collect();
+        let headers: HashMap<&str, _> = repositories.map(String::as_str).zip(headers).collect();
         let parts = by_repository(experiment, |repository| {
             let fragments = headers[repository];
             let mut engine = Engine::new(experiment);
@@ -312,7 +312,7 @@ fn wanted_prompts<'a>(
     let tasks = experiment.tasks()?;
     let mut wanted = Vec::new();
     for (part, (repository, read)) in read.iter().enumerate() {
-        let mut searched: FxHashSet<usize> = FxHashSet::default();
+        let mut searched: HashSet<usize> = HashSet::default();
         let retrieved = read.retrieved.iter();
         for found in retrieved.flat_map(|r| r.retrieval.found.iter().zip(&r.queries.queries)) {
             let row = found.0.row as usize;

@@ -1,5 +1,6 @@
 //! Retrieval quality: how close the retrieved fragments come to the targets.
 
+use foldhash::HashMap;
 use repoformer_core::repository::fragment::{Cut, RepoFragments};
 use repoformer_core::repository::parallel;
 use repoformer_core::retrieve::{FileLines, Mode, QueryForm};
@@ -7,7 +8,6 @@ use repoformer_core::task::TargetDefinition;
 use repoformer_evaluate::quality::{RetrievalQuality, RetrievalTarget, Share, TaskQuality};
 use repoformer_store::error::Result;
 use repoformer_text::language::{Language, identifiers};
-use rustc_hash::FxHashMap;
 
 use super::contexts::{RightContexts, open_needed_contexts, right_context};
 use super::engine::Engine;
@@ -44,7 +44,7 @@ fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<
         // Another query that contains the target takes the place of the ground truth, and would be compared with itself.
         None
     };
-    let truth: FxHashMap<u32, Vec<u32>> = truth
+    let truth: HashMap<u32, Vec<u32>> = truth
         .iter()
         .flat_map(|truth| &truth.retrieval.found)
         .map(|found| (found.row, found.hits.iter().map(|hit| hit.fragment).collect()))

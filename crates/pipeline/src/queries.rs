@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use foldhash::HashMap;
 use repoformer_core::repository::fragment::RepoFragments;
 use repoformer_core::retrieve::query::{QueryOutcome, hole_lines};
 use repoformer_core::retrieve::{Mode, Queries, QueryForm, QuerySettings};
@@ -11,7 +12,6 @@ use repoformer_store::artifact::{Identity, Payload, header_path, jsonl_header};
 use repoformer_store::error::{Error, Result};
 use repoformer_text::lines::IndexedText;
 use repoformer_text::message::StageRun;
-use rustc_hash::FxHashMap;
 
 use super::contexts::{RightContexts, TakenContexts, misfit, right_context};
 use super::engine::{Artifact, Engine};
@@ -198,7 +198,7 @@ fn of_artifact(
 /// Returns an error if tasks do not match their files.
 fn misfits(tasks: &TaskSet, windows: &RepoFragments) -> Option<Error> {
     let of_it = tasks.of_repository(&windows.repository);
-    let mut files: FxHashMap<&str, IndexedText<'_>> = FxHashMap::default();
+    let mut files: HashMap<&str, IndexedText<'_>> = HashMap::default();
     let misfits = of_it.filter_map(|task| {
         let lines = hole_lines(task, windows).ok()?;
         let file = files.entry(&task.path).or_insert_with(|| IndexedText::new(lines.text()));

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use foldhash::{HashMap, HashSet};
 use repoformer_core::metrics::Metric;
 use repoformer_core::prompt::shown::{ShownFragment, read_fragments};
 use repoformer_core::repository::parallel;
@@ -16,7 +17,6 @@ use repoformer_evaluate::score::{Scores, TaskScore};
 use repoformer_evaluate::statistics::{Estimate, Groups, IntervalKind, Resampling, SignFlips};
 use repoformer_store::error::Result;
 use repoformer_text::language::{Language, bare_identifiers, identifiers, without_strings};
-use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
 use super::eval::Evaluation;
@@ -231,12 +231,12 @@ fn system(
     let scores = contender.evaluation.scores?;
     let mut fragments = match &contender.prompts {
         Some(path) => read_fragments(path)?,
-        None => FxHashMap::default(),
+        None => HashMap::default(),
     };
     if let Some(rows) = &contender.retrieved {
         fragments.retain(|row, _| rows.contains(row));
     }
-    let by_row: FxHashMap<usize, &TaskScore> =
+    let by_row: HashMap<usize, &TaskScore> =
         scores.tasks.iter().map(|task| (task.row, task)).collect();
     let outcome = |task: &Task| {
         let score = by_row.get(&task.row).filter(|score| !score.raw.is_empty())?;
@@ -325,7 +325,7 @@ fn identifiers_retrieved(
     language: Language,
 ) -> Option<f64> {
     let bare = without_strings(target);
-    let mut wanted: FxHashSet<&str> = bare_identifiers(&bare, language).into_iter().collect();
+    let mut wanted: HashSet<&str> = bare_identifiers(&bare, language).into_iter().collect();
     let count = wanted.len();
     if count == 0 || fragments.is_empty() {
         return None;

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use foldhash::HashMap;
 use repoformer_core::retrieve::definitions::{FileNames, KnownNames};
 use repoformer_core::retrieve::vector::TokenSets;
 use repoformer_core::retrieve::{Mode, QueryVectors};
@@ -10,7 +11,6 @@ use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
 use repoformer_store::seal::{Seal, check, seal};
 use repoformer_text::tokenize::P50k;
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::embed::{cosines, embedding_times};
@@ -68,8 +68,8 @@ pub(super) fn keep_time(
 pub(super) fn time_each(
     experiment: &Experiment,
     mode: Mode,
-) -> Result<FxHashMap<(u64, u64), QueryTime>> {
-    let (tokenizer, mut times) = (P50k, FxHashMap::default());
+) -> Result<HashMap<(u64, u64), QueryTime>> {
+    let (tokenizer, mut times) = (P50k, HashMap::default());
     let search = &experiment.retrieval.search;
     let work =
         experiment.work("time the searches of", "repositories", experiment.repositories.len());

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use foldhash::{HashMap, HashSet};
 use repoformer_core::policy::features::Request;
 use repoformer_core::policy::sweep::RequestTimes;
 use repoformer_core::policy::{CompletionScores, Example, Policy};
@@ -19,7 +20,6 @@ use repoformer_store::artifact::OutputFile;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::{self, RecordAddress};
 use repoformer_store::{files, inputs};
-use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
 use super::eval::scores;
@@ -166,9 +166,9 @@ pub fn selective(
 
 /// Measured times by row of the task file.
 struct TaskTimes {
-    without: FxHashMap<u64, f64>,
-    with: FxHashMap<u64, (f64, f64)>,
-    decisions: FxHashMap<u64, f64>,
+    without: HashMap<u64, f64>,
+    with: HashMap<u64, (f64, f64)>,
+    decisions: HashMap<u64, f64>,
     without_embedding: bool,
 }
 
@@ -222,7 +222,7 @@ pub fn forget_outdated(experiment: &Experiment, mode: Mode, model: &str) -> Resu
     let paths = [Mode::Without, mode].map(|mode| experiment.paths().predictions(mode, model));
     let (without, with) = (read(&paths[0])?, read(&paths[1])?);
     let both = jsonl::records(&without).chain(jsonl::records(&with));
-    let known: FxHashSet<&[u8]> = both.map(|(_, line)| line).collect();
+    let known: HashSet<&[u8]> = both.map(|(_, line)| line).collect();
     let with = by_row(&paths[1], &with)?;
     let without = by_row(&paths[0], &without)?;
     let count = without.keys().filter(|row| with.contains_key(row)).count();

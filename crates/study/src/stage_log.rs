@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use foldhash::{HashMap, HashSet};
 use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, or_dash};
 use repoformer_pipeline::{Experiment, Plan, PlanVerdict, PlannedArtifact, Requests, StageReport};
 use repoformer_store::frame::ColumnType::{Integer, Text};
 use repoformer_text::counts::{group, plural};
 use repoformer_text::visible::visible_in_line;
-use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
 use crate::choices::label;
@@ -23,7 +23,7 @@ pub struct StageLog {
     /// Artifacts of each stage and benchmark, in the order of the work.
     planned: Vec<Stage>,
     /// Paths of the planned artifacts of each benchmark.
-    known: FxHashMap<Option<String>, FxHashSet<PathBuf>>,
+    known: HashMap<Option<String>, HashSet<PathBuf>>,
     times: Vec<StageTime>,
 }
 

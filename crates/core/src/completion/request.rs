@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use foldhash::HashSet;
 use repoformer_store::artifact::digest_parts;
 use repoformer_text::named;
-use rustc_hash::FxHashSet;
 use serde_json::{Map, Value, json};
 
 use super::cut::{self, MOST_STOPS, find_withheld, holds_any};
@@ -177,7 +177,7 @@ impl CompletionRequest {
 
     /// Adds the stop texts of a prompt style.
     pub fn add_stops(&mut self, stops: Vec<String>) {
-        let mut known: FxHashSet<String> = self.stop.iter().cloned().collect();
+        let mut known: HashSet<String> = self.stop.iter().cloned().collect();
         let is_new = |stop: &String| !stop.is_empty() && known.insert(stop.clone());
         self.stop.extend(stops.into_iter().filter(is_new));
     }

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
+use foldhash::HashMap;
 use repoformer_text::lines::strip;
 use repoformer_text::tokenize::words::cut;
 use repoformer_text::tokenize::{Dictionary, Nltk, each_word};
-use rustc_hash::FxHashMap;
 
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::parallel;
@@ -123,7 +123,7 @@ impl Code {
     pub(super) fn from_repository(repository: Repository, reading: LineSelection) -> Self {
         let mut files = parallel::map(repository.files, |file| CodeFile::new(file, reading));
         let (mut dictionary, mut first, mut words) = (Dictionary::default(), vec![0], Vec::new());
-        let (mut numbers, mut folders) = (FxHashMap::default(), Vec::new());
+        let (mut numbers, mut folders) = (HashMap::default(), Vec::new());
         for file in &mut files {
             let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
             file.folder = *numbers.entry(folder.to_owned()).or_insert_with(|| {

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use foldhash::HashMap;
 use repoformer_store::append_log::{AppendLog, LinePlace, LogKind};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
 use repoformer_text::message::UserChoice;
-use rustc_hash::FxHashMap;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -114,7 +114,7 @@ pub(super) fn key(
 pub(super) struct Journal {
     path: PathBuf,
     lines: AppendLog,
-    known: FxHashMap<String, KnownDraw>,
+    known: HashMap<String, KnownDraw>,
 }
 
 /// Journal lines of a repository.
@@ -130,7 +130,7 @@ impl Journal {
     /// # Errors
     /// The file cannot be read or written, is not a journal, or another run writes to it.
     pub(super) fn open(path: &Path) -> Result<Self> {
-        let (mut known, mut begun) = (FxHashMap::default(), FxHashMap::default());
+        let (mut known, mut begun) = (HashMap::default(), HashMap::default());
         let lines = AppendLog::open(path, LOG, |line, place| {
             if let Ok(record) = serde_json::from_slice::<DrawnRecord<IgnoredAny>>(line) {
                 begun.entry(record.key).or_insert_with(Vec::new).push(place);

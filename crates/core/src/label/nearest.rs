@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::code::{Code, CodeFile};
 use crate::repository::fragment::ChunkShape;
@@ -67,7 +67,7 @@ impl<'a> Best<'a> {
         code: &'a Code,
         question: &Question,
         equal: EqualChunks,
-        known: &mut FxHashMap<usize, Rc<Vec<u32>>>,
+        known: &mut HashMap<usize, Rc<Vec<u32>>>,
     ) -> Self {
         let own = &code.files[question.file];
         let distances = known.entry(own.folder).or_insert_with(|| {
@@ -117,7 +117,7 @@ fn walk(
             asked[*word as usize] |= 1 << bit;
         }
     }
-    let mut known = FxHashMap::default();
+    let mut known = HashMap::default();
     let mut best: Vec<Best<'_>> = questions
         .iter()
         .map(|question| Best::from_code(code, question, equal, &mut known))

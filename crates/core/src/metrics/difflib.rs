@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 /// Minimum length of the second text at which its frequent characters start no block.
 const AUTOJUNK_FROM: usize = 200;
@@ -39,7 +39,7 @@ struct Blocks<'a> {
     a: &'a [char],
     b: &'a [char],
     /// Positions in `b` of the characters that start blocks.
-    places: FxHashMap<char, Vec<usize>>,
+    places: HashMap<char, Vec<usize>>,
     /// Lengths of the runs that end at each position of `b`, for the current row and the one before it. A row is a position of
     /// `a`. Each length is stored with the number of its row, because it is invalid in later rows.
     lengths: [Vec<(usize, usize)>; 2],
@@ -115,8 +115,8 @@ impl<'a> Blocks<'a> {
 }
 
 /// Returns the positions of each character in the second text, except characters that are too frequent.
-fn places(b: &[char]) -> FxHashMap<char, Vec<usize>> {
-    let mut places: FxHashMap<char, Vec<usize>> = FxHashMap::default();
+fn places(b: &[char]) -> HashMap<char, Vec<usize>> {
+    let mut places: HashMap<char, Vec<usize>> = HashMap::default();
     for (at, &c) in b.iter().enumerate() {
         places.entry(c).or_default().push(at);
     }
@@ -162,13 +162,13 @@ mod tests {
     fn longest_block(
         a: &[char],
         b: &[char],
-        places: &FxHashMap<char, Vec<usize>>,
+        places: &HashMap<char, Vec<usize>>,
         in_a: Range<usize>,
         in_b: Range<usize>,
     ) -> (usize, usize, usize) {
         let (mut at_a, mut at_b, mut size) = (in_a.start, in_b.start, 0);
         // Length of the block that ends in the previous row, by position in `b`.
-        let (mut above, mut row): (FxHashMap<usize, usize>, FxHashMap<usize, usize>) =
+        let (mut above, mut row): (HashMap<usize, usize>, HashMap<usize, usize>) =
             Default::default();
         for i in in_a.clone() {
             row.clear();

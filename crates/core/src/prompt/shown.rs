@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashSet};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::{self, Object};
 use repoformer_store::schema::require;
-use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
 use crate::task::cross_file;
@@ -49,7 +49,7 @@ pub struct ShownContexts {
 ///
 /// # Errors
 /// The file cannot be read, or a record in it has a wrong field.
-pub fn read_fragments(path: &Path) -> Result<FxHashMap<usize, Vec<ShownFragment>>> {
+pub fn read_fragments(path: &Path) -> Result<HashMap<usize, Vec<ShownFragment>>> {
     let shown = read_shown(path)?.into_iter();
     Ok(shown.map(|(row, shown)| (row, shown.fragments)).collect())
 }
@@ -58,7 +58,7 @@ pub fn read_fragments(path: &Path) -> Result<FxHashMap<usize, Vec<ShownFragment>
 ///
 /// # Errors
 /// The file cannot be read, or a record in it has a wrong field.
-pub fn read_shown(path: &Path) -> Result<FxHashMap<usize, ShownContexts>> {
+pub fn read_shown(path: &Path) -> Result<HashMap<usize, ShownContexts>> {
     let (shown, problems) = read_checked(path, |_, _| {})?;
     problems.into_iter().next().map_or(Ok(shown), Err)
 }
@@ -68,9 +68,9 @@ pub fn read_shown(path: &Path) -> Result<FxHashMap<usize, ShownContexts>> {
 pub fn read_checked(
     path: &Path,
     mut check: impl FnMut(usize, &Object),
-) -> Result<(FxHashMap<usize, ShownContexts>, Vec<Error>)> {
-    let mut texts: FxHashSet<Arc<str>> = FxHashSet::default();
-    let mut found = FxHashMap::default();
+) -> Result<(HashMap<usize, ShownContexts>, Vec<Error>)> {
+    let mut texts: HashSet<Arc<str>> = HashSet::default();
+    let mut found = HashMap::default();
     let problems = jsonl::for_each(path, |at, object| {
         require(path, at.line, MADE, &object)?;
         check(at.line, &object);
@@ -86,7 +86,7 @@ pub fn read_checked(
 /// Returns the row of a prompt's record and the contexts that the prompt shows. The record's fields must have the right types.
 pub fn read_shown_fragments(
     record: &Object,
-    texts: &mut FxHashSet<Arc<str>>,
+    texts: &mut HashSet<Arc<str>>,
 ) -> Option<(usize, ShownContexts)> {
     let metadata = record.get("metadata")?.as_object()?;
     let row = metadata.get("row")?.as_u64()?;
@@ -104,11 +104,7 @@ pub fn read_shown_fragments(
 
 /// Reads a hit as windows (`context`, `metadata[0]`) or chunks (`retrieved_chunk`, `filename`) write it. `lines` are the lines
 /// shown for the hit, if they differ from its own.
-fn fragment(
-    hit: &Object,
-    lines: Option<&Object>,
-    texts: &mut FxHashSet<Arc<str>>,
-) -> ShownFragment {
+fn fragment(hit: &Object, lines: Option<&Object>, texts: &mut HashSet<Arc<str>>) -> ShownFragment {
     let text_of = |object: &Object, names: [&str; 2]| {
         let found = names.iter().find_map(|name| object.get(*name)?.as_str());
         found.unwrap_or_default().to_owned()

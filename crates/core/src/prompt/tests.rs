@@ -1,8 +1,8 @@
+use foldhash::HashSet;
 use proptest::prelude::*;
 use repoformer_store::jsonl::{self, Object};
 use repoformer_text::language::Language;
 use repoformer_text::tokenize::model::Tokenizer;
-use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
 use super::*;
@@ -319,7 +319,7 @@ proptest! {
                 let line = String::from_utf8(builder.line(task, query, &built)).unwrap();
                 prop_assert_eq!(&line, &plain_line(&windows, guard, &queries, task, query, &built));
                 let record = jsonl::parse(&tasks.path, 1, line.as_bytes()).unwrap();
-                let read = query.and_then(|_| shown::read_shown_fragments(&record, &mut FxHashSet::default()));
+                let read = query.and_then(|_| shown::read_shown_fragments(&record, &mut HashSet::default()));
                 if let Some((_, read)) = read {
                     prop_assert_eq!(read.fragments, builder.shown_fragments(task, &built));
                 }

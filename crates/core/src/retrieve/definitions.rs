@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use foldhash::{HashMap, HashSet};
 
 use super::align::FileLines;
 use super::query::Query;
@@ -67,7 +67,7 @@ pub struct DefinitionIndex<'a> {
     fragments: &'a RepoFragments,
     definitions: Definitions<'a>,
     /// Methods of each type.
-    methods: FxHashMap<Definition, Vec<Rows>>,
+    methods: HashMap<Definition, Vec<Rows>>,
     /// Fragments of each file, by the number of the file.
     places: Vec<Places>,
 }
@@ -142,7 +142,7 @@ impl DefinitionIndex<'_> {
         let weights = self.with_look_up(task, |own, look_up| {
             let mentions = mentions(query, own).into_iter();
             let found = mentions.map(|(chain, weight)| (look_up(&chain), weight));
-            let mut weights: FxHashMap<Definition, f64> = FxHashMap::default();
+            let mut weights: HashMap<Definition, f64> = HashMap::default();
             for (found, weight) in
                 FoundDefinitions::distinct(found, |known, weight| *known = known.max(weight))
             {
@@ -174,7 +174,7 @@ impl DefinitionIndex<'_> {
         let is_behind = query.lines().count() > query.hole as usize;
         let named = self.with_look_up(task, |own, look_up| {
             let language = self.fragments.language;
-            let mut known: FxHashMap<Vec<&str>, FoundDefinitions> = FxHashMap::default();
+            let mut known: HashMap<Vec<&str>, FoundDefinitions> = HashMap::default();
             let mut found = Vec::new();
             let end = if is_behind { own.lines.count() } else { own.row };
             let lines = own.lines.iter().take(end);
@@ -208,10 +208,10 @@ impl DefinitionIndex<'_> {
 
     /// Returns the scores of fragments for weighted definitions. They are summed in a fixed order, so that results are
     /// reproducible.
-    fn scores(&self, weights: FxHashMap<Definition, f64>) -> Vec<DefiningFragment> {
+    fn scores(&self, weights: HashMap<Definition, f64>) -> Vec<DefiningFragment> {
         let mut weights: Vec<(Definition, f64)> = weights.into_iter().collect();
         weights.sort_unstable_by_key(|(definition, _)| *definition);
-        let mut found: FxHashMap<u32, Sum> = FxHashMap::default();
+        let mut found: HashMap<u32, Sum> = HashMap::default();
         for (definition, weight) in weights {
             let file = definition.file;
             let places = &self.places[file as usize];
@@ -307,7 +307,7 @@ struct OwnFile<'a> {
 fn mentions<'a>(query: &'a Query, own: &OwnFile<'a>) -> Vec<(Vec<&'a str>, f64)> {
     let OwnFile { lines, row, syntax, names } = *own;
     let language = syntax.language();
-    let mut mentions: FxHashMap<Vec<&str>, f64> = FxHashMap::default();
+    let mut mentions: HashMap<Vec<&str>, f64> = HashMap::default();
     let mut add = |line: &'a str, weight: f64| {
         for chain in chains(line, language) {
             for length in 1..=chain.len() {
@@ -326,7 +326,7 @@ fn mentions<'a>(query: &'a Query, own: &OwnFile<'a>) -> Vec<(Vec<&'a str>, f64)>
         let head = scope.start..row.min(scope.start + HEAD_AROUND);
         head.for_each(|row| add(lines.line(row), AROUND));
     }
-    let (mut seen, mut used) = (FxHashSet::default(), FxHashSet::default());
+    let (mut seen, mut used) = (HashSet::default(), HashSet::default());
     for name in (0..row).flat_map(|row| identifiers(lines.line(row), language)) {
         if !seen.insert(name) {
             used.insert(name);

@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use foldhash::HashSet;
 use repoformer_text::language::Grammar;
 use repoformer_text::language::syntax::{self, ParseExtent, ParseGap, ScopeKind, Syntax};
-use rustc_hash::FxHashSet;
 
 use super::align::{Align, FileLines};
 use super::definitions::HEAD;
@@ -95,7 +95,7 @@ impl<'a> FragmentText<'a> {
         let hole = HoleView::of_query(query, self.fragments, visibility.guard());
         // In the reference program's order of ties, texts are sorted apart from names, and texts may repeat.
         let apart = visibility.sorts_texts_apart() && align == Align::None;
-        let mut seen: FxHashSet<&str> = FxHashSet::default();
+        let mut seen: HashSet<&str> = HashSet::default();
         let mut shown = Vec::new();
         for hit in &found.hits {
             if shown.len() == most {

@@ -1,10 +1,10 @@
 //! Search: for each query, the k best of the fragments that it may see.
 
+use foldhash::HashMap;
 use rayon::prelude::*;
 use repoformer_store::artifact::{Column, Columns, Payload};
 use repoformer_store::error::Result;
 use repoformer_store::progress::Work;
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::align::FileLines;
@@ -250,7 +250,7 @@ impl<'a> RepositoryIndex<'a> {
         queries: &Queries,
         vectors: QueryVectors<'_>,
     ) -> Vec<RankedFragments> {
-        let mut of_key: FxHashMap<(&str, u32), Vec<usize>> = FxHashMap::default();
+        let mut of_key: HashMap<(&str, u32), Vec<usize>> = HashMap::default();
         for (number, query) in queries.queries.iter().enumerate() {
             of_key.entry(self.view.key(query)).or_default().push(number);
         }
@@ -333,7 +333,7 @@ impl<'a> RepositoryIndex<'a> {
             b.score.total_cmp(&a.score).then_with(|| priority(a).cmp(&priority(b)))
         });
         let ranked = (1_u32..).zip(&defining).map(|(rank, found)| (found.fragment, (rank, found)));
-        let ranked: FxHashMap<u32, (u32, &DefiningFragment)> = ranked.collect();
+        let ranked: HashMap<u32, (u32, &DefiningFragment)> = ranked.collect();
         let parts = self.settings.ranker.parts().len();
         let fused = (parts > 1).then_some(parts as f64);
         for hit in hits {

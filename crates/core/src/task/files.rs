@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use foldhash::HashMap;
 use repoformer_store::error::Result;
 use repoformer_text::lines::{IndexedText, universal_newlines};
-use rustc_hash::FxHashMap;
 
 use super::Task;
 use crate::repository::corpus::{folder_names, read_named};
@@ -15,7 +15,7 @@ pub struct TaskFiles<'a> {
     repos_dir: &'a Path,
     /// Names of the folders that may be repositories.
     folders: Vec<String>,
-    texts: FxHashMap<String, Result<IndexedText<'static>, String>>,
+    texts: HashMap<String, Result<IndexedText<'static>, String>>,
 }
 
 impl<'a> TaskFiles<'a> {
@@ -24,7 +24,7 @@ impl<'a> TaskFiles<'a> {
     /// # Errors
     /// The folder cannot be listed.
     pub fn below(repos_dir: &'a Path) -> Result<Self> {
-        Ok(Self { repos_dir, folders: folder_names(repos_dir)?, texts: FxHashMap::default() })
+        Ok(Self { repos_dir, folders: folder_names(repos_dir)?, texts: HashMap::default() })
     }
 
     /// Reads a task's file in text mode, and changes the task's path to the folder of its repository. The error describes why

@@ -36,12 +36,12 @@ pub use write::TaskRecord;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use foldhash::HashMap;
 use repoformer_store::error::Error;
 use repoformer_store::jsonl::Object;
 use repoformer_text::language::Language;
 use repoformer_text::lines::{is_space, line_ends, unfinished_line};
 use repoformer_text::message::Message;
-use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
 use crate::repository::Shard;
@@ -94,7 +94,7 @@ pub struct TaskSet {
     pub path: PathBuf,
     tasks: Vec<Task>,
     /// Indices of each repository's tasks, computed on first use.
-    of_repositories: OnceLock<FxHashMap<String, Vec<u32>>>,
+    of_repositories: OnceLock<HashMap<String, Vec<u32>>>,
     /// Mark of each task's hole, computed on first use.
     marks: OnceLock<Vec<HoleMark>>,
 }
@@ -177,9 +177,9 @@ impl TaskSet {
         numbers.iter().map(|&number| number as usize)
     }
 
-    fn of_repositories(&self) -> &FxHashMap<String, Vec<u32>> {
+    fn of_repositories(&self) -> &HashMap<String, Vec<u32>> {
         self.of_repositories.get_or_init(|| {
-            let mut found: FxHashMap<String, Vec<u32>> = FxHashMap::default();
+            let mut found: HashMap<String, Vec<u32>> = HashMap::default();
             for (task, number) in self.tasks.iter().zip(0..) {
                 match found.get_mut(&task.repository) {
                     Some(numbers) => numbers.push(number),

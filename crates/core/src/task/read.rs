@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use foldhash::HashSet;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::{self, Fields, Object, RecordAddress};
 use repoformer_store::manifest::is_part;
@@ -9,7 +10,6 @@ use repoformer_text::language::Language;
 use repoformer_text::lines::{line_ends, strip};
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
-use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
 use super::{Format, Task, TaskReading, TaskSet, object_of};
@@ -38,7 +38,7 @@ impl TaskSet {
                 hint: message!["pass a file of tasks, or ", UserChoice::DrawTasks],
             }));
         }
-        let mut seen: FxHashSet<&str> = FxHashSet::default();
+        let mut seen: HashSet<&str> = HashSet::default();
         let repeated_ids = tasks.iter().filter(|task| !seen.insert(&task.id)).count();
         let mut formats: Vec<(Format, usize)> = Vec::new();
         for task in &tasks {

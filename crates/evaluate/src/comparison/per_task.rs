@@ -1,10 +1,10 @@
 //! Scores of each task by any metrics.
 
+use foldhash::HashMap;
 use repoformer_core::task::kind::{RecordKind, SCORED_BY};
 use repoformer_store::jsonl::{self, Object};
 use repoformer_store::literal::literal;
 use repoformer_store::schema::first_wrong;
-use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use crate::conditions::Conditions;
@@ -23,7 +23,7 @@ pub struct PerTask {
     pub conditions: Conditions,
     /// Greatest number of samples of a task; 0 if it is unknown.
     pub samples: usize,
-    places: FxHashMap<String, usize>,
+    places: HashMap<String, usize>,
 }
 
 /// Scores of one task.

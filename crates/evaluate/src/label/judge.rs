@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use foldhash::HashMap;
 use repoformer_core::label::{LIKELIHOOD, Label, PASS, Signals};
 use repoformer_core::metrics::Metric;
 use repoformer_core::postprocess::{Postprocess, TASKS_CHECKED_FOR_BODIES, are_function_bodies};
@@ -16,7 +17,6 @@ use repoformer_store::jsonl::{self, Object, Reader, RecordAddress};
 use repoformer_store::progress::Work;
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
-use rustc_hash::FxHashMap;
 
 use super::likelihoods::{Likelihood, likelihoods};
 use super::settings::{JudgeSettings, LabelCriterion, check_threshold};
@@ -95,7 +95,7 @@ struct JudgeInputs<'a> {
     predictions: [Vec<Vec<String>>; 2],
     signals: Vec<Signals>,
     /// Contexts of each row's prompt, if the instances lack them.
-    shown: Option<FxHashMap<usize, ShownContexts>>,
+    shown: Option<HashMap<usize, ShownContexts>>,
     /// True if these contexts come from a new search, and not from the instances.
     asks_anew: bool,
 }
@@ -487,7 +487,7 @@ fn read_shown_contexts(
     tasks: &TaskSet,
     problems: &mut Vec<Error>,
     warnings: &mut Vec<String>,
-) -> Result<FxHashMap<usize, ShownContexts>> {
+) -> Result<HashMap<usize, ShownContexts>> {
     let index = TaskIndex::new(tasks);
     // Ignore prompts that belong to none of the instances.
     let (shown, wrong) = read_checked(path, |line, object| drop(index.find(path, line, object)))?;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use foldhash::HashMap;
 use repoformer_core::task::{NumberedRecords, TaskSet};
 use repoformer_store::error::{Error, LabelInput, Result};
-use rustc_hash::FxHashMap;
 
 use crate::comparison;
 
@@ -33,9 +33,9 @@ pub(super) fn likelihoods(
 ) -> Result<Vec<Option<Likelihood>>> {
     let read = comparison::read(&path.to_string_lossy())?;
     problems.extend(read.problems);
-    let by_row: FxHashMap<usize, usize> =
+    let by_row: HashMap<usize, usize> =
         tasks.tasks().iter().enumerate().map(|(place, task)| (task.row, place)).collect();
-    let mut by_id: FxHashMap<&str, Option<usize>> = FxHashMap::default();
+    let mut by_id: HashMap<&str, Option<usize>> = HashMap::default();
     for (place, task) in tasks.tasks().iter().enumerate() {
         // An id that two tasks share identifies neither.
         by_id.entry(&task.id).and_modify(|known| *known = None).or_insert(Some(place));

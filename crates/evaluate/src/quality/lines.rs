@@ -1,7 +1,7 @@
 //! Texts as in RepoCoder's scores: stripped lines, without blank ones.
 
+use foldhash::HashMap;
 use repoformer_core::metrics::repocoder::stripped_lines;
-use rustc_hash::FxHashMap;
 
 use super::measure::Share;
 
@@ -64,7 +64,7 @@ impl StrippedLines {
     /// Counts the lines that are lines of some fragment; repeated lines count each time.
     pub(super) fn share_among(&self, fragments: &[Self]) -> Share {
         let lines = (0..self.count()).map(|line| (self.line(line), false));
-        let mut seen: FxHashMap<&str, bool> = lines.collect();
+        let mut seen: HashMap<&str, bool> = lines.collect();
         for fragment in fragments {
             for line in 0..fragment.count() {
                 if let Some(seen) = seen.get_mut(fragment.line(line)) {

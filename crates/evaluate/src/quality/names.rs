@@ -1,12 +1,12 @@
 //! Distinct names of a target: whether they are new to its file, called, and in some fragment.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use foldhash::{HashMap, HashSet};
 
 use super::measure::Share;
 
 /// Distinct identifiers of a target.
 #[derive(Debug, Clone)]
-pub(super) struct Names<'a>(FxHashMap<&'a str, Name>);
+pub(super) struct Names<'a>(HashMap<&'a str, Name>);
 
 #[derive(Debug, Clone, Copy)]
 struct Name {
@@ -22,7 +22,7 @@ impl<'a> Names<'a> {
         in_file: &[&str],
         identifiers: &impl Fn(&str) -> Vec<&str>,
     ) -> Self {
-        let mut names = FxHashMap::default();
+        let mut names = HashMap::default();
         for name in identifiers(target) {
             let known = names.entry(name).or_insert(Name { is_new: true, is_called: false });
             known.is_called |= is_called(target, name);
@@ -38,7 +38,7 @@ impl<'a> Names<'a> {
     /// Counts how many of the names, the new ones, the called ones and the new called ones are among the fragments'
     /// identifiers.
     pub(super) fn shares<'f>(&self, identifiers: impl Iterator<Item = &'f str>) -> [Share; 4] {
-        let found: FxHashSet<&str> = identifiers.filter(|name| self.0.contains_key(name)).collect();
+        let found: HashSet<&str> = identifiers.filter(|name| self.0.contains_key(name)).collect();
         let share = |counts: fn(&Name) -> bool| {
             let names = self.0.iter().filter(|(_, name)| counts(name));
             let held = names.clone().filter(|(name, _)| found.contains(*name));

@@ -1,7 +1,7 @@
 //! Edit similarity of the run of lines that is most similar to a target, over all runs of all fragments.
 
+use foldhash::HashSet;
 use repoformer_text::distance::levenshtein;
-use rustc_hash::FxHashSet;
 
 use super::lines::StrippedLines;
 
@@ -25,7 +25,7 @@ pub(super) fn best(target: &StrippedLines, fragments: &[StrippedLines]) -> f64 {
 const MOST_RUNS: usize = 1 << 20;
 
 fn best_of_batches(target: &StrippedLines, fragments: &[StrippedLines], most: usize) -> f64 {
-    let mut batch = Batch { best: 0.0, compared: FxHashSet::default(), runs: Vec::new() };
+    let mut batch = Batch { best: 0.0, compared: HashSet::default(), runs: Vec::new() };
     for fragment in fragments {
         for_each_run(target, fragment, &mut |run| {
             if run.bound > batch.best {
@@ -43,7 +43,7 @@ fn best_of_batches(target: &StrippedLines, fragments: &[StrippedLines], most: us
 /// Runs that are not compared yet, and the best similarity so far.
 struct Batch<'f> {
     best: f64,
-    compared: FxHashSet<&'f str>,
+    compared: HashSet<&'f str>,
     runs: Vec<Run<'f>>,
 }
 

@@ -10,8 +10,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use foldhash::{HashMap, HashSet};
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
-use rustc_hash::{FxHashMap, FxHashSet};
 use rustix::fs::{
     AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, fstatvfs, major, minor, open, openat, statat,
 };
@@ -171,7 +171,7 @@ impl DiskWatch {
 struct Sum {
     space: DiskSpace,
     /// Inodes of counted files that may be encountered again.
-    met: FxHashSet<u64>,
+    met: HashSet<u64>,
     /// Whether everything could be read.
     is_complete: bool,
 }
@@ -259,7 +259,7 @@ impl Sum {
     /// Adds the mapped files in a list of mappings. Returns whether the list has any mapping.
     fn add_mapped(&mut self, list: &Path, device: u64) -> bool {
         let device = format!("{:02x}:{:02x} ", major(device), minor(device));
-        let (mut extents, mut is_any) = (FxHashMap::default(), false);
+        let (mut extents, mut is_any) = (HashMap::default(), false);
         let mut add = |line: &[u8]| {
             is_any = true;
             let region = if line.ends_with(b" (deleted)") { mapped_region(line) } else { None };

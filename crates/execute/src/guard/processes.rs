@@ -6,11 +6,11 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use foldhash::HashMap;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, getsid};
-use rustc_hash::FxHashMap;
 
 /// Name of the hidden subcommand that serves an order.
 pub const SUBCOMMAND: &str = "__guard";
@@ -59,7 +59,7 @@ pub(super) fn below() -> io::Result<Vec<Process>> {
 /// # Errors
 /// As for [`below`].
 pub(super) fn all_below() -> io::Result<Vec<Process>> {
-    let mut children: FxHashMap<i32, Vec<Process>> = FxHashMap::default();
+    let mut children: HashMap<i32, Vec<Process>> = HashMap::default();
     for process in all_pids()?.filter_map(|pid| read(pid).transpose()) {
         let process = process?;
         children.entry(process.parent).or_default().push(process);

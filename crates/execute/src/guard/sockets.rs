@@ -12,7 +12,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use foldhash::{HashMap, HashSet};
 
 use super::mounts::{mounts, other_paths};
 
@@ -76,7 +76,7 @@ fn processes() -> impl Iterator<Item = String> {
 /// this user can read them. Runs that this program started are omitted, because no other program reaches the files of their networks.
 fn networks_and_roots() -> (Vec<Vec<u8>>, BTreeSet<PathBuf>) {
     let mut lists = vec![fs::read("/proc/net/unix").unwrap_or_default()];
-    let mut networks: FxHashSet<_> = fs::read_link("/proc/self/ns/net").into_iter().collect();
+    let mut networks: HashSet<_> = fs::read_link("/proc/self/ns/net").into_iter().collect();
     let mut roots = BTreeSet::new();
     for number in others() {
         let folder = Path::new("/proc").join(number);
@@ -96,7 +96,7 @@ fn others() -> Vec<String> {
         let (_, fields) = stat.rsplit_once(')')?;
         Some(fields.split_ascii_whitespace().nth(1)?.to_owned())
     };
-    let parents: FxHashMap<String, String> =
+    let parents: HashMap<String, String> =
         processes().filter_map(|number| parent(&number).map(|parent| (number, parent))).collect();
     let this = std::process::id().to_string();
     let is_own = |number: &String| {
@@ -142,7 +142,7 @@ fn place_of(name: &Path, process: Option<&str>) -> Option<PathBuf> {
 }
 
 /// Paths of sockets whose names depend on the process, by the sockets' inodes; empty for sockets whose holder was not found.
-static PLACES: Mutex<Option<FxHashMap<Vec<u8>, BTreeSet<PathBuf>>>> = Mutex::new(None);
+static PLACES: Mutex<Option<HashMap<Vec<u8>, BTreeSet<PathBuf>>>> = Mutex::new(None);
 
 /// Returns the paths that the names of sockets have for the processes that hold them. The processes are searched only if there is a new
 /// socket.
@@ -213,7 +213,7 @@ struct Holder {
     /// Working folder of the process.
     folder: PathBuf,
     /// Inodes of the process's sockets, in decimal digits.
-    inodes: FxHashSet<Vec<u8>>,
+    inodes: HashSet<Vec<u8>>,
 }
 
 impl Holder {

@@ -7,10 +7,10 @@ use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::time::Duration;
 
+use foldhash::{HashMap, HashSet};
 use nix::errno::Errno;
 use nix::sys::socket::{getsockopt, sockopt};
 use nix::unistd::{SysconfVar, sysconf};
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::processes::{Process, read_file};
 
@@ -133,7 +133,7 @@ fn room_for_files(status: &str) -> u64 {
 /// # Errors
 /// An existing process cannot be read.
 pub(super) fn of_files(processes: &[Process]) -> io::Result<u64> {
-    let (mut pipes, mut held) = (FxHashSet::default(), 0);
+    let (mut pipes, mut held) = (HashSet::default(), 0);
     for process in processes.iter().filter(|process| process.is_alive()) {
         let folder = format!("/proc/{}", process.pid);
         let mut found = files_in(&format!("{folder}/fd"), &mut pipes);
@@ -153,7 +153,7 @@ pub(super) fn of_files(processes: &[Process]) -> io::Result<u64> {
 }
 
 /// Returns the bytes of the open files in a list, and records the pipes among them by device and inode.
-fn files_in(list: &str, pipes: &mut FxHashSet<(u64, u64)>) -> Option<u64> {
+fn files_in(list: &str, pipes: &mut HashSet<(u64, u64)>) -> Option<u64> {
     let mut found = 0;
     for entry in fs::read_dir(list).ok()?.flatten() {
         found += if is_of_memory(&entry, &OF_MEMORY) { FILE + DESCRIPTION } else { FILE };
@@ -362,7 +362,7 @@ pub(super) struct UnseenMemory {
 #[derive(Debug, Default)]
 pub(super) struct Mappings {
     /// For each shared region, by device and inode, the largest part that was seen mapped.
-    regions: FxHashMap<Vec<u8>, u64>,
+    regions: HashMap<Vec<u8>, u64>,
 }
 
 /// Bytes that the kernel uses for each mapping.
@@ -388,7 +388,7 @@ impl Mappings {
         if memory.own.saturating_add(system.shared).saturating_add(system.kernel) <= most {
             return Ok(UnseenMemory::default());
         }
-        let (mut regions, mut kernel) = (FxHashMap::default(), 0);
+        let (mut regions, mut kernel) = (HashMap::default(), 0);
         for process in processes.iter().filter(|process| process.is_alive()) {
             let folder = format!("/proc/{}", process.pid);
             let mut found = read_mappings(&format!("{folder}/maps"), most, &mut regions)?;
@@ -427,7 +427,7 @@ impl UnseenMemory {
 
 /// Reads a list of mappings and records how far each shared region in it extends. Returns the number of mappings, which is 0 if the process
 /// has ended. It stops when the mappings alone use more than `most` bytes.
-fn read_mappings(path: &str, most: u64, regions: &mut FxHashMap<Vec<u8>, u64>) -> io::Result<u64> {
+fn read_mappings(path: &str, most: u64, regions: &mut HashMap<Vec<u8>, u64>) -> io::Result<u64> {
     let mut found = 0;
     MappingList::open(Path::new(path))?.read(|line| {
         found += 1;

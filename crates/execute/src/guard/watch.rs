@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::order::RunEnd;
 use super::processes::Process;
@@ -186,7 +186,7 @@ impl LookChecks {
 /// Watch on processes that end slowly. A process that ends shows neither memory nor files, but holds both until the kernel has freed them,
 /// which takes seconds if the process has a low priority and others are busy.
 #[derive(Debug, Default)]
-pub(super) struct EndingWatch(FxHashMap<i32, EndingProcess>);
+pub(super) struct EndingWatch(HashMap<i32, EndingProcess>);
 
 #[derive(Debug, Default)]
 struct EndingProcess {

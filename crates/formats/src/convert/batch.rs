@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::Path;
 
+use foldhash::{HashMap, HashSet};
 use repoformer_core::task::kind::RecordKind;
 use repoformer_core::task::{Format, NumberedRecords, Task, TaskSet};
 use repoformer_models::batch::{
@@ -11,7 +12,6 @@ use repoformer_models::batch::{
 };
 use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{Fields, Object, RecordAddress};
-use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
 use super::stream::{Conversion, Emit, TargetFormat, each, other_kind};
@@ -23,7 +23,7 @@ use super::stream::{Conversion, Emit, TargetFormat, each, other_kind};
 /// # Errors
 /// The file cannot be read, or `emit` returns an error.
 pub fn requests(path: &Path, sampling: &BatchSettings, emit: &mut Emit<'_>) -> Result<Conversion> {
-    let mut seen = FxHashSet::default();
+    let mut seen = HashSet::default();
     each(path, emit, |at, object| {
         let (id, prompt, stop) = match RecordKind::from_record(&object) {
             Some(RecordKind::Prompt | RecordKind::Task(Format::RepoEval)) => {
@@ -69,8 +69,8 @@ fn prompt(
 #[derive(Debug)]
 pub(super) struct Answers<'a> {
     tasks: &'a TaskSet,
-    by_row: FxHashMap<usize, usize>,
-    by_id: FxHashMap<&'a str, Vec<usize>>,
+    by_row: HashMap<usize, usize>,
+    by_id: HashMap<&'a str, Vec<usize>>,
     /// Texts for each task, by the number of their prompt.
     texts: Vec<BTreeMap<usize, Vec<String>>>,
     /// Answers that only numbers assign to their tasks.
@@ -79,7 +79,7 @@ pub(super) struct Answers<'a> {
 
 impl<'a> Answers<'a> {
     pub(super) fn new(tasks: &'a TaskSet) -> Self {
-        let mut by_id: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+        let mut by_id: HashMap<&str, Vec<usize>> = HashMap::default();
         for (place, task) in tasks.tasks().iter().enumerate() {
             by_id.entry(&task.id).or_default().push(place);
         }

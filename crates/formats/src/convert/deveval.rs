@@ -6,6 +6,7 @@
 use std::ops::Range;
 use std::path::Path;
 
+use foldhash::HashSet;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_core::task::{Task, TaskFiles};
 use repoformer_store::error::{Error, Result};
@@ -15,7 +16,6 @@ use repoformer_text::language::{Grammar, Language};
 use repoformer_text::lines::{Lines, strip};
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
-use rustc_hash::FxHashSet;
 
 use super::gold::Gold;
 
@@ -141,7 +141,7 @@ fn dependencies(fields: &Fields<'_>) -> Result<Vec<String>> {
         return Ok(Vec::new());
     }
     let own = fields.below("dependency.", fields.object("dependency")?);
-    let (mut known, names) = (FxHashSet::default(), own.strings("cross_file")?);
+    let (mut known, names) = (HashSet::default(), own.strings("cross_file")?);
     let names = names.into_iter().filter(|name| known.insert(*name));
     Ok(names.map(str::to_owned).collect())
 }

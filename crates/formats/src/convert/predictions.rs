@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use foldhash::HashMap;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_evaluate::lm_eval;
@@ -10,7 +11,6 @@ use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::{Fields, Object};
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
-use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use super::batch::{Answers, choices, metadata, pred};
@@ -108,7 +108,7 @@ fn no_indent() -> Message {
 struct TasksById<'t> {
     path: &'t Path,
     /// First task of each id.
-    tasks: FxHashMap<&'t str, &'t Task>,
+    tasks: HashMap<&'t str, &'t Task>,
 }
 
 impl<'t> TasksById<'t> {

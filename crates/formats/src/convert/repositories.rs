@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use foldhash::HashMap;
 use repoformer_core::repository::corpus::{Walk, languages};
 use repoformer_core::repository::record::{
     FileText, Folders, OF_REPOSITORY, Package, RawFile, RawRepository, WriteOutcome, read_folder,
@@ -14,7 +15,6 @@ use repoformer_store::progress::Work;
 use repoformer_text::language::Language;
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
-use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use super::archive;
@@ -62,7 +62,7 @@ pub fn to_folders(path: &Path, dir: &Path) -> Result<Conversion> {
 
 /// Names of raw repositories by their folders.
 #[derive(Default)]
-struct Owners(FxHashMap<String, String>);
+struct Owners(HashMap<String, String>);
 
 impl Owners {
     /// Reads a raw repository whose folder no other repository has, and the reasons for the files that are left out.
@@ -169,7 +169,7 @@ pub fn from_folders(
 /// The file cannot be read, or `emit` returns an error.
 pub fn records(path: &Path, to: RecordKind, emit: &mut Emit<'_>) -> Result<Conversion> {
     let mut gathered: Vec<RawRepository> = Vec::new();
-    let mut places: FxHashMap<String, usize> = FxHashMap::default();
+    let mut places: HashMap<String, usize> = HashMap::default();
     let mut owners = Owners::default();
     let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
     let mut leave_out = |name: String| *left_out.entry(name).or_default() += 1;

@@ -5,9 +5,9 @@
 
 use std::fmt::Write;
 
+use foldhash::HashSet;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::Object;
-use rustc_hash::FxHashSet;
 use serde::Serialize;
 
 use super::{Ids, check_id};
@@ -80,7 +80,7 @@ pub fn records<'a>(
 /// # Errors
 /// An id is empty, or a document is judged twice for one query.
 pub fn judgements<'a>(judgements: impl IntoIterator<Item = Judgement<'a>>) -> Result<String> {
-    let mut judged: FxHashSet<(&str, &str)> = FxHashSet::default();
+    let mut judged: HashSet<(&str, &str)> = HashSet::default();
     let mut text = "query-id\tcorpus-id\tscore\n".to_owned();
     for Judgement { query, document, score } in judgements {
         let ids = (check_id("queries", query)?, check_id("documents", document)?);

@@ -10,8 +10,8 @@ pub mod trec;
 
 use std::borrow::Cow;
 
+use foldhash::{HashMap, HashSet};
 use repoformer_store::error::{Error, Result};
-use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Encodes an id for files: TREC's fields end at white space, and a quotation mark opens a quoted field in BEIR's judgements.
 /// White space, control characters, `"` and `%` are percent-encoded in UTF-8 (RFC 3986, section 2.1), so that different ids
@@ -49,7 +49,7 @@ pub fn id(text: &str) -> Cow<'_, str> {
 /// assert_eq!(ids, ["repo/idx#0", "repo/1", "repo/idx#4"]);
 /// ```
 pub fn query_ids(tasks: &[(usize, &str)]) -> Vec<String> {
-    let mut counts: FxHashMap<&str, usize> = FxHashMap::default();
+    let mut counts: HashMap<&str, usize> = HashMap::default();
     for (_, id) in tasks {
         *counts.entry(id).or_default() += 1;
     }
@@ -59,7 +59,7 @@ pub fn query_ids(tasks: &[(usize, &str)]) -> Vec<String> {
     // A task whose own id equals another's numbered id is numbered too. Numbered ids end in their rows, so they differ.
     loop {
         let others = tasks.iter().zip(&keeps).filter(|(_, keeps)| !**keeps);
-        let taken: FxHashSet<String> = others.map(|(task, _)| numbered(task)).collect();
+        let taken: HashSet<String> = others.map(|(task, _)| numbered(task)).collect();
         let mut done = true;
         for (keeps, (_, id)) in keeps.iter_mut().zip(tasks) {
             if *keeps && taken.contains(*id) {
@@ -77,7 +77,7 @@ pub fn query_ids(tasks: &[(usize, &str)]) -> Vec<String> {
 
 /// Ids written so far, so that no id is written twice.
 #[derive(Default)]
-struct Ids(FxHashSet<String>);
+struct Ids(HashSet<String>);
 
 impl Ids {
     /// Returns the id to write; `what` names the kind: "documents".

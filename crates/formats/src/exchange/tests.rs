@@ -93,7 +93,7 @@ proptest! {
     fn query_ids_are_unique(ids in prop::collection::vec("a(#[0-3]){0,3}|", 0..8)) {
         let tasks: Vec<(usize, &str)> = ids.iter().map(String::as_str).enumerate().collect();
         let query_ids = query_ids(&tasks);
-        let distinct: FxHashSet<&String> = query_ids.iter().collect();
+        let distinct: HashSet<&String> = query_ids.iter().collect();
         prop_assert_eq!(distinct.len(), ids.len());
         for ((row, id), query) in tasks.iter().zip(&query_ids) {
             let numbered = format!("{id}#{row}");

@@ -3,9 +3,9 @@
 
 use std::fmt::Write;
 
+use foldhash::HashSet;
 use repoformer_store::error::{Error, Result};
 use repoformer_text::named;
-use rustc_hash::FxHashSet;
 
 use super::{Ids, check_id};
 
@@ -87,7 +87,7 @@ pub fn run<'a>(
 
 /// Checks a ranking: each document occurs once, and scores are in order.
 fn check(query: &str, hits: &[RankedDocument<'_>]) -> Result<()> {
-    let (mut seen, mut before) = (FxHashSet::default(), f64::INFINITY);
+    let (mut seen, mut before) = (HashSet::default(), f64::INFINITY);
     for RankedDocument { document, score } in hits {
         let wrong = if !score.is_finite() {
             "has no finite score".to_owned()

@@ -13,9 +13,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use foldhash::{HashMap, HashSet};
 use repoformer_core::task::{Format, Task, TaskSet};
 use repoformer_text::tokenize::is_word;
-use rustc_hash::{FxHashMap, FxHashSet};
 use twox_hash::XxHash64;
 
 /// Number of words in an n-gram.
@@ -47,9 +47,9 @@ pub struct Contamination {
     /// Task file and id of each task.
     tasks: Vec<(usize, String)>,
     /// First task of each repository, by the repository's key.
-    names: FxHashMap<String, usize>,
+    names: HashMap<String, usize>,
     /// First task of each n-gram, by the n-gram's hash.
-    ngrams: FxHashMap<u64, usize>,
+    ngrams: HashMap<u64, usize>,
     unchecked: Vec<usize>,
 }
 
@@ -152,7 +152,7 @@ fn keys(folder: &str) -> Vec<String> {
 }
 
 /// Hashes of a target's n-grams.
-fn ngrams(task: &Task) -> FxHashSet<u64> {
+fn ngrams(task: &Task) -> HashSet<u64> {
     let left = task.full_left_context.as_deref().unwrap_or(&task.prompt);
     let left = &left[left.ceil_char_boundary(left.len().saturating_sub(REACH))..];
     // Prompts of whole lines may be stripped at the end.
@@ -165,7 +165,7 @@ fn ngrams(task: &Task) -> FxHashSet<u64> {
 
     // A word that continues in the right context does not belong to the target.
     let end_of = |word: &str| word.as_ptr().addr() - text.as_ptr().addr() + word.len();
-    let (mut own, mut window, mut found) = (0, Window::default(), FxHashSet::default());
+    let (mut own, mut window, mut found) = (0, Window::default(), HashSet::default());
     let mut words = words(&text).take_while(|word| end_of(word) <= end).peekable();
     while let Some(word) = words.next() {
         window.add(word);
@@ -211,7 +211,7 @@ impl<'t> Window<'t> {
     }
 
     fn different(&self) -> usize {
-        self.last.iter().map(|(word, _)| word).collect::<FxHashSet<_>>().len()
+        self.last.iter().map(|(word, _)| word).collect::<HashSet<_>>().len()
     }
 
     fn words(&self) -> String {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use foldhash::HashSet;
 use repoformer_text::named;
-use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use super::min_hash::{Signature, Signer, clusters};
@@ -97,7 +97,7 @@ pub(super) fn duplicates(mut all: Vec<Facts>, dedup: Dedup) -> Vec<Duplicate> {
         drop_all_but_one(&all, group, Reason::ExactDuplicate, &mut dropped);
     }
     if dedup == Dedup::Near {
-        let gone: FxHashSet<&str> = dropped.iter().map(|one| &*one.repo_name).collect();
+        let gone: HashSet<&str> = dropped.iter().map(|one| &*one.repo_name).collect();
         let stays: Vec<bool> = all.iter().map(|facts| !gone.contains(&*facts.name)).collect();
         let (mut places, mut signatures) = (Vec::new(), Vec::new());
         for (place, facts) in all.iter_mut().enumerate().filter(|(place, _)| stays[*place]) {

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use foldhash::HashSet;
 use repoformer_core::repository::{corpus, parallel};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
 use repoformer_store::manifest::digest_of;
 use repoformer_store::progress::Work;
-use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use walkdir::{DirEntry, WalkDir};
 
@@ -154,7 +154,7 @@ fn expand(input: &Path) -> Result<Vec<(PathBuf, bool)>> {
 fn walk(folder: &Path) -> Result<Vec<(PathBuf, bool)>> {
     let is_hidden = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with('.');
     let entries = WalkDir::new(folder).follow_links(true).sort_by_file_name().into_iter();
-    let (mut found, mut met) = (Vec::new(), FxHashSet::default());
+    let (mut found, mut met) = (Vec::new(), HashSet::default());
     let mut is_taken = |entry: &DirEntry| {
         (entry.depth() == 0 || !is_hidden(entry.file_name()))
             && (!entry.file_type().is_dir() || met.insert(corpus::identity(entry.path())))

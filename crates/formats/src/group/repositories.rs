@@ -1,7 +1,7 @@
 //! Repositories, assembled from the merged rows of a shard, one at a time.
 
+use foldhash::HashSet;
 use repoformer_store::error::Result;
-use rustc_hash::FxHashSet;
 
 use super::spill::Merge;
 
@@ -43,13 +43,13 @@ pub(super) struct RepositoryStream {
     is_ahead: bool,
     most: u64,
     /// Folders of finished repositories.
-    folders: FxHashSet<String>,
+    folders: HashSet<String>,
 }
 
 impl RepositoryStream {
     /// Creates the stream of merged rows; repositories larger than `most` bytes are left out.
     pub(super) fn new(rows: Merge, most: u64) -> Self {
-        Self { rows, is_ahead: false, most, folders: FxHashSet::default() }
+        Self { rows, is_ahead: false, most, folders: HashSet::default() }
     }
 
     /// Returns the next repository; `None` at the end.

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use foldhash::{HashMap, HashSet};
 use repoformer_store::artifact::OutputFile;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::manifest::digest_of;
 use repoformer_store::readings::FileDigest;
-use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -103,9 +103,9 @@ pub(super) fn is_there(shard: &ShardRecord, output: &Path) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct GroupExclusions<'a> {
     /// Whole repositories.
-    pub(super) repositories: FxHashSet<&'a str>,
+    pub(super) repositories: HashSet<&'a str>,
     /// Files of other repositories.
-    pub(super) files: FxHashMap<&'a str, FxHashSet<&'a str>>,
+    pub(super) files: HashMap<&'a str, HashSet<&'a str>>,
 }
 
 impl<'a> GroupExclusions<'a> {

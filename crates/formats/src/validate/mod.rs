@@ -16,6 +16,7 @@ mod tests;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use foldhash::HashMap;
 use function_level::FunctionLevel;
 use repoformer_core::policy::LabelScales;
 use repoformer_core::task::TaskFiles;
@@ -26,7 +27,6 @@ use repoformer_store::manifest::is_part;
 use repoformer_store::schema;
 use repoformer_text::message;
 use repoformer_text::message::Message;
-use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
 /// Severity of a finding.
@@ -139,8 +139,8 @@ pub fn validate(path: &Path, repos_dir: Option<&Path>) -> Result<Validation> {
         path,
         files: repos_dir.map(TaskFiles::below).transpose()?,
         kinds: Vec::new(),
-        seen: FxHashMap::default(),
-        unknown: FxHashMap::default(),
+        seen: HashMap::default(),
+        unknown: HashMap::default(),
         function_level: FunctionLevel::default(),
         scales: LabelScales::default(),
         findings: Vec::new(),
@@ -166,9 +166,9 @@ struct Validator<'a> {
     /// Each kind, its number of records and its first line.
     kinds: Vec<(RecordKind, usize, usize)>,
     /// First line of each id.
-    seen: FxHashMap<(RecordKind, String), usize>,
+    seen: HashMap<(RecordKind, String), usize>,
     /// Unknown fields: their order, first line, and number of records.
-    unknown: FxHashMap<(RecordKind, String), (usize, usize, usize)>,
+    unknown: HashMap<(RecordKind, String), (usize, usize, usize)>,
     function_level: FunctionLevel,
     scales: LabelScales,
     findings: Vec<Finding>,

@@ -1,5 +1,6 @@
 //! Validation of records other than tasks, beyond the types of their fields.
 
+use foldhash::HashSet;
 use repoformer_core::label::Label;
 use repoformer_core::policy::sweep::check_latency;
 use repoformer_core::repository::record::{Package, RawRepository};
@@ -13,7 +14,6 @@ use repoformer_models::batch::Response;
 use repoformer_store::error::Result;
 use repoformer_store::jsonl::{Fields, Object, RecordAddress};
 use repoformer_text::lines::strip;
-use rustc_hash::FxHashSet;
 use serde_json::Value;
 
 use super::{Severity, Validator, reason};
@@ -134,7 +134,7 @@ impl Validator<'_> {
         for error in left_out {
             self.find(line, None, Error, reason(error));
         }
-        let mut seen = FxHashSet::default();
+        let mut seen = HashSet::default();
         for (number, file) in raw.files.iter().enumerate() {
             if !seen.insert(&file.content.path) {
                 let path = &file.content.path;

@@ -4,7 +4,7 @@
 //! for writing (`a = b` and `a=b` are different texts); contexts are compared without it. Newlines and indentation are not tokens here:
 //! lines are a separate unit above tokens, each with its own indentation.
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 /// Number of a distinct token text, without the blank space before it.
 pub(super) type Core = u32;
@@ -61,7 +61,7 @@ impl Piece {
 /// Distinct token texts of one prompt.
 #[derive(Debug)]
 pub(super) struct Vocabulary {
-    numbers: FxHashMap<String, Core>,
+    numbers: HashMap<String, Core>,
     texts: Vec<String>,
     names: Vec<bool>,
 }
@@ -69,7 +69,7 @@ pub(super) struct Vocabulary {
 impl Vocabulary {
     pub(super) fn new() -> Self {
         let mut vocabulary =
-            Self { numbers: FxHashMap::default(), texts: Vec::new(), names: Vec::new() };
+            Self { numbers: HashMap::default(), texts: Vec::new(), names: Vec::new() };
         vocabulary.intern("\n");
         vocabulary
     }

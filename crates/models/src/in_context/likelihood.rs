@@ -10,7 +10,7 @@
 //! Bytes are predicted from up to four preceding bytes, by their counts in the prompt; shorter contexts are blended in as in Witten & Bell
 //! (*The Zero-Frequency Problem*, 1991, method C).
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::align::Alignment;
 use super::corpus::{Corpus, MAX_INDENT, tail};
@@ -125,7 +125,7 @@ fn log_sum(one: f64, other: f64) -> f64 {
 /// Probabilities of bytes after preceding bytes.
 struct Spelling {
     /// For each context, the bytes that follow it and their counts.
-    followers: FxHashMap<Context, Followers>,
+    followers: HashMap<Context, Followers>,
     /// Last bytes before the line.
     before: Vec<u8>,
 }
@@ -142,7 +142,7 @@ struct Followers {
 impl Spelling {
     fn new(prompt: &str) -> Self {
         let bytes = prompt.as_bytes();
-        let mut followers: FxHashMap<Context, Followers> = FxHashMap::default();
+        let mut followers: HashMap<Context, Followers> = HashMap::default();
         for (at, &byte) in bytes.iter().enumerate() {
             for context in contexts(&bytes[..at]) {
                 let found = followers.entry(context).or_default();

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use foldhash::{HashMap, HashSet};
 use repoformer_core::completion::{Sample, is_complete};
 use repoformer_store::append_log::{AppendLog, LinePlace, LogKind};
 use repoformer_store::error::Result;
 use repoformer_text::message::{Message, UserChoice};
-use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
 const LOG: LogKind = LogKind {
@@ -115,9 +115,9 @@ mod words {
 #[derive(Debug)]
 pub struct Journal {
     lines: AppendLog,
-    answered: FxHashMap<String, LinePlace>,
-    failed: FxHashMap<String, LinePlace>,
-    doubtful: FxHashSet<String>,
+    answered: HashMap<String, LinePlace>,
+    failed: HashMap<String, LinePlace>,
+    doubtful: HashSet<String>,
 }
 
 impl Journal {
@@ -140,8 +140,8 @@ impl Journal {
     fn with(
         open: impl FnOnce(&mut dyn FnMut(&[u8], LinePlace) -> bool) -> Result<AppendLog>,
     ) -> Result<Self> {
-        let (mut answered, mut failed) = (FxHashMap::default(), FxHashMap::default());
-        let mut doubtful = FxHashSet::default();
+        let (mut answered, mut failed) = (HashMap::default(), HashMap::default());
+        let mut doubtful = HashSet::default();
         let lines = open(&mut |line, place| {
             let Ok(entry) = serde_json::from_slice::<JournalEntry>(line) else {
                 return false;

@@ -2,12 +2,12 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use foldhash::HashMap;
 use repoformer_core::completion::Answer;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::progress::Work;
 use repoformer_text::message;
 use repoformer_text::message::Message;
-use rustc_hash::FxHashMap;
 
 use super::{Journal, JournalEntry};
 
@@ -17,7 +17,7 @@ const HOPELESS: usize = 5;
 const ALL_REFUSED: usize = 25;
 
 /// Reasons of unanswered requests by key, if the journal does not contain them.
-pub type Failures = FxHashMap<String, Message>;
+pub type Failures = HashMap<String, Message>;
 
 /// Cause of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub fn find_unanswered(
     journal: Option<&Journal>,
     retry_failed: bool,
 ) -> Vec<usize> {
-    let mut seen = rustc_hash::FxHashSet::default();
+    let mut seen = foldhash::HashSet::default();
     let is_open_if =
         |key: &String, retry: bool| journal.is_none_or(|journal| journal.is_open(key, retry));
     let is_open = |key: &String| is_open_if(key, retry_failed);

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use foldhash::HashMap;
 use repoformer_core::repository::fragment::RepoFragments;
 use repoformer_core::retrieve::Retrieval;
 use repoformer_core::task::TaskSet;
 use repoformer_store::artifact::{Header, Payload};
-use rustc_hash::FxHashMap;
 
 use super::file::{CacheFile, CacheSources, Condition};
 use crate::contexts::RightContexts;
@@ -46,7 +46,7 @@ fn unreadable(found: &[HeadedFile]) -> Option<Condition> {
 }
 
 /// Returns the index of each artifact by its checksum.
-fn checksums(found: &[HeadedFile]) -> FxHashMap<String, usize> {
+fn checksums(found: &[HeadedFile]) -> HashMap<String, usize> {
     let of = |(index, (_, header)): (usize, &HeadedFile)| {
         Some((header.as_ref()?.checksum.clone(), index))
     };
@@ -97,7 +97,7 @@ pub(super) fn spread(found: &mut [HeadedFile]) {
 /// Compares prompts with their retrieval results, of which they record one digest: see `prompt_sources::Sources::digest`.
 pub(super) fn compare_prompts(found: &mut [HeadedFile], sources: &CacheSources) {
     let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    let mut contexts: FxHashMap<(String, String), usize> = FxHashMap::default();
+    let mut contexts: HashMap<(String, String), usize> = HashMap::default();
     for (index, (file, header)) in found.iter().enumerate() {
         let Some(header) = header else { continue };
         let parameters = &header.identity.parameters;

@@ -4,6 +4,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use foldhash::{HashMap, HashSet};
 use repoformer_core::completion::{Api, Sample, drop_secrets, samples};
 use repoformer_core::retrieve::Mode;
 use repoformer_models::batch::{SEPARATOR, answer, custom_id};
@@ -13,7 +14,6 @@ use repoformer_models::server::{
 };
 use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl;
-use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
 use super::super::completion::{Completion, EmitLine, Server};
@@ -195,7 +195,7 @@ pub fn write_batch(
     let question = BatchQuestion::new(completion, of)?;
     let mut written = BatchSummary::default();
     let journal = Journal::open(&question.server.journal)?;
-    let mut keys = FxHashSet::default();
+    let mut keys = HashSet::default();
     for prompts in prompts {
         let mode = prompts.mode();
         question.server.for_each_record(prompts, completion, &mut |record| {
@@ -237,7 +237,7 @@ pub fn read_batch(
 ) -> Result<BatchRead> {
     let question = BatchQuestion::new(completion, of)?;
     let mut read = BatchRead::default();
-    let mut keys = FxHashMap::default();
+    let mut keys = HashMap::default();
     for prompts in prompts {
         question.server.for_each_record(prompts, completion, &mut |record| {
             // Records that cannot be requested are reported when predictions are made.
@@ -252,7 +252,7 @@ pub fn read_batch(
         })?;
     }
     let mut journal = Journal::open(&question.server.journal)?;
-    let mut answered: FxHashMap<String, (&Path, usize)> = FxHashMap::default();
+    let mut answered: HashMap<String, (&Path, usize)> = HashMap::default();
     for file in files {
         let text = jsonl::read(file)?;
         for (at, bytes) in jsonl::records(&text) {
@@ -293,7 +293,7 @@ fn entry(
     path: &Path,
     line: usize,
     bytes: &[u8],
-    keys: &FxHashMap<String, BatchRequest>,
+    keys: &HashMap<String, BatchRequest>,
     question: &BatchQuestion<'_>,
 ) -> Result<JournalEntry> {
     let object = jsonl::parse(path, line, bytes)?;

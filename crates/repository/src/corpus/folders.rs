@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use foldhash::HashSet;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
 use repoformer_text::language::Language;
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
-use rustc_hash::FxHashSet;
 use walkdir::WalkDir;
 
 use super::checkout::CONTROL;
@@ -126,7 +126,7 @@ fn holds_source(folder: &Path) -> bool {
     let real = files::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let mut entries = WalkDir::new(folder).follow_links(true).into_iter();
     // Links may lead to a folder in exponentially many ways.
-    let mut met = FxHashSet::default();
+    let mut met = HashSet::default();
     while let Some(entry) = entries.next() {
         let entry = match entry {
             Ok(entry) => entry,

@@ -7,11 +7,11 @@ use std::io::{self, BufRead as _, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use foldhash::HashMap;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder, gitconfig_excludes_path};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
-use rustc_hash::FxHashMap;
 
 /// Name of a folder's list of patterns.
 pub const GIT_IGNORE: &str = ".gitignore";
@@ -30,7 +30,7 @@ pub(super) struct GitRules {
     /// repository. The first list that matches a path decides.
     outer: Vec<(Gitignore, PathBuf)>,
     /// Lists that apply in the repository's folders, by the folder's path relative to the repository's root.
-    folders: Mutex<FxHashMap<PathBuf, Arc<[FolderList]>>>,
+    folders: Mutex<HashMap<PathBuf, Arc<[FolderList]>>>,
     reading: Mutex<ListReading>,
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use foldhash::HashMap;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
 use repoformer_store::progress::Work;
@@ -10,7 +11,6 @@ use repoformer_text::language::Language;
 use repoformer_text::lines::universal_newlines;
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
-use rustc_hash::FxHashMap;
 use walkdir::{DirEntry, WalkDir};
 
 use super::ignored::GitRules;
@@ -49,7 +49,7 @@ impl Repository {
             Ok((bytes.id, universal_newlines(text)))
         };
         let read: Vec<Result<(FileId, String)>> = parallel::map(&found, read);
-        let mut first_name: FxHashMap<FileId, u32> = FxHashMap::default();
+        let mut first_name: HashMap<FileId, u32> = HashMap::default();
         let mut files: Vec<SourceFile> = Vec::with_capacity(found.len());
         for (found, read) in found.into_iter().zip(read) {
             match read {

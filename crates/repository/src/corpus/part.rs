@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use foldhash::HashSet;
 use repoformer_store::artifact::is_artifact;
 use repoformer_store::error::Error;
 use repoformer_store::files;
-use rustc_hash::FxHashSet;
 use walkdir::{DirEntry, WalkDir};
 
 use super::reading::{FileId, file_id};
@@ -56,7 +56,7 @@ pub(super) fn lies_outside(real: &Path, place: &Path) -> Option<String> {
 pub(super) struct LinkTargets {
     /// Depth of the link below which the walk is.
     link: Option<usize>,
-    ids: FxHashSet<FileId>,
+    ids: HashSet<FileId>,
     repeats: usize,
     bytes: u64,
     /// First path that the walk left out.

@@ -87,7 +87,7 @@ pub fn identity(path: &Path) -> u64 {
 
 pub(super) fn digest_of_id(id: &impl std::hash::Hash) -> u64 {
     use std::hash::BuildHasher as _;
-    rustc_hash::FxBuildHasher.hash_one(id)
+    foldhash::quality::FixedState::default().hash_one(id)
 }
 
 /// Content of a file, and its identity on disk.

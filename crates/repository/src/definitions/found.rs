@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use foldhash::{HashMap, HashSet};
 
 use super::rows::Definition;
 
@@ -56,7 +56,7 @@ impl FoundDefinitions {
     }
 
     /// Returns the numbers of their files.
-    pub fn files(&self) -> FxHashSet<usize> {
+    pub fn files(&self) -> HashSet<usize> {
         self.iter().map(|found| found.file as usize).collect()
     }
 
@@ -65,7 +65,7 @@ impl FoundDefinitions {
         lists: impl IntoIterator<Item = (Self, T)>,
         merge: impl Fn(&mut T, T),
     ) -> impl Iterator<Item = (Self, T)> {
-        let mut known: FxHashMap<*const Definition, (Self, T)> = FxHashMap::default();
+        let mut known: HashMap<*const Definition, (Self, T)> = HashMap::default();
         for (list, said) in lists.into_iter().filter(|(list, _)| !list.is_empty()) {
             match known.entry(list.as_ptr()) {
                 std::collections::hash_map::Entry::Occupied(mut entry) => {

@@ -3,10 +3,10 @@
 use std::mem;
 use std::sync::{Mutex, PoisonError};
 
+use foldhash::HashMap;
 use repoformer_text::language::syntax::{ParseExtent, Syntax};
 use repoformer_text::language::{Grammar, Language, NameVisibility, Resolution};
 use repoformer_text::lines::Lines;
-use rustc_hash::FxHashMap;
 
 use super::rows::{SourcePaths, folder};
 use super::{Names, RepositoryNames};
@@ -24,8 +24,8 @@ pub struct KnownNames(Mutex<NameCache>);
 
 #[derive(Debug, Default)]
 struct NameCache {
-    recent: FxHashMap<Key, (Names, ParseExtent)>,
-    older: FxHashMap<Key, (Names, ParseExtent)>,
+    recent: HashMap<Key, (Names, ParseExtent)>,
+    older: HashMap<Key, (Names, ParseExtent)>,
     /// Bytes of the recent texts.
     bytes: usize,
 }

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use foldhash::HashMap;
 use repoformer_text::language::syntax::rows;
-use rustc_hash::FxHashMap;
 use tree_sitter::Node;
 
 /// Rows of a file, 0-based.
@@ -36,7 +36,7 @@ impl Rows {
 }
 
 /// Names and the rows of their definitions.
-pub(super) type NameRows = FxHashMap<String, Rows>;
+pub(super) type NameRows = HashMap<String, Rows>;
 
 /// Kind of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

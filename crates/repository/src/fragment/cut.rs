@@ -1,12 +1,14 @@
 //! Cutting of files into fragments, and merging of windows with equal text.
 
+use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
 
+use foldhash::HashMap;
+use foldhash::fast::RandomState;
 use repoformer_store::progress::Work;
 use repoformer_text::language::Language;
 use repoformer_text::lines::{Lines, strip};
 use repoformer_text::tokenize::is_word;
-use rustc_hash::FxHashMap;
 
 use super::{Cut, WindowShape};
 use crate::corpus::{Repository, SourceFile};
@@ -274,7 +276,7 @@ fn windows(files: &[FragmentFile], shape: WindowShape) -> (Vec<u32>, Vec<u32>) {
                 start: lines.start as u32,
                 end: lines.end as u32,
             };
-            let hash = text_hash(text(place));
+            let hash = seen.hash(text(place));
             let is_same = |window: u32| text(first[window as usize]) == text(place);
             let window = seen.find(hash, is_same).unwrap_or_else(|| {
                 let window = first.len() as u32;
@@ -288,34 +290,24 @@ fn windows(files: &[FragmentFile], shape: WindowShape) -> (Vec<u32>, Vec<u32>) {
     group(first.len(), &places)
 }
 
-/// Returns a hash of a window's text that is the same on every machine: two words at a time are multiplied and folded.
-fn text_hash(text: &str) -> u64 {
-    let fold = |a: u64, b: u64| {
-        let product = u128::from(a) * u128::from(b);
-        product as u64 ^ (product >> 64) as u64
-    };
-    let (pairs, rest) = text.as_bytes().as_chunks::<16>();
-    let mut last = [0; 16];
-    last[..rest.len()].copy_from_slice(rest);
-    let mut hash = text.len() as u64 ^ 0x9E37_79B9_7F4A_7C15;
-    for pair in pairs.iter().chain([&last]) {
-        let pair = u128::from_le_bytes(*pair);
-        hash = fold(pair as u64 ^ hash, (pair >> 64) as u64 ^ 0xD6E8_FEB8_6659_FD93)
-            ^ hash.rotate_left(29);
-    }
-    hash
-}
-
 /// Windows by the hash of their text.
 #[derive(Debug, Default)]
 struct WindowTable {
+    /// Seed of the hashes, so that nobody can choose texts whose hashes collide.
+    seed: RandomState,
     /// Last window with each hash.
-    last: FxHashMap<u64, u32>,
+    last: HashMap<u64, u32>,
     /// Previous window with the same hash but another text, which almost never exists.
-    before: FxHashMap<u32, u32>,
+    before: HashMap<u32, u32>,
 }
 
 impl WindowTable {
+    fn hash(&self, text: &str) -> u64 {
+        let mut hasher = self.seed.build_hasher();
+        hasher.write(text.as_bytes());
+        hasher.finish()
+    }
+
     fn find(&self, hash: u64, is_same: impl Fn(u32) -> bool) -> Option<u32> {
         let mut window = *self.last.get(&hash)?;
         while !is_same(window) {
@@ -338,8 +330,8 @@ pub struct WindowTexts(WindowTable);
 impl WindowTexts {
     /// Indexes the windows of these fragments, which have distinct texts.
     pub fn new(fragments: &RepoFragments) -> Self {
-        let hashes = parallel::map(0..fragments.len(), |window| text_hash(fragments.text(window)));
         let mut seen = WindowTable::default();
+        let hashes = parallel::map(0..fragments.len(), |window| seen.hash(fragments.text(window)));
         seen.last.reserve(hashes.len());
         for (window, hash) in (0..).zip(hashes) {
             seen.insert(hash, window);
@@ -349,7 +341,7 @@ impl WindowTexts {
 
     /// Returns the window with a text, among the fragments that were indexed.
     pub fn find(&self, fragments: &RepoFragments, text: &str) -> Option<u32> {
-        self.0.find(text_hash(text), |window| fragments.text(window as usize) == text)
+        self.0.find(self.0.hash(text), |window| fragments.text(window as usize) == text)
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use foldhash::HashMap;
 use repoformer_store::error::Result;
 use repoformer_text::lines::Lines;
-use rustc_hash::FxHashMap;
 
 use super::git::{Git, Object, ObjectReader};
 
@@ -178,12 +178,12 @@ struct OpenTree {
 #[derive(Debug)]
 pub(super) struct TreeSizes {
     reader: ObjectReader,
-    known: FxHashMap<Id, TreeSize>,
+    known: HashMap<Id, TreeSize>,
 }
 
 impl TreeSizes {
     pub(super) fn start(git: &Git) -> Result<Self> {
-        Ok(Self { reader: ObjectReader::start(git)?, known: FxHashMap::default() })
+        Ok(Self { reader: ObjectReader::start(git)?, known: HashMap::default() })
     }
 
     /// Checks the tree of a commit.

@@ -2,11 +2,11 @@
 
 use std::ops::ControlFlow;
 
+use foldhash::{HashMap, HashSet};
 use repoformer_store::error::Result;
 use repoformer_text::language::Language;
 use repoformer_text::lines::strip;
 use repoformer_text::tokenize::is_word;
-use rustc_hash::{FxHashMap, FxHashSet};
 use twox_hash::XxHash64;
 
 use super::bound::{Bound, SkippedCommit, TreeSizes};
@@ -16,7 +16,7 @@ use super::git::{self, Git};
 #[derive(Debug, Default)]
 pub struct LineHistory {
     /// Dates by a hash of the stripped line.
-    first: FxHashMap<u64, Date>,
+    first: HashMap<u64, Date>,
 }
 
 /// Date as a number with the digits of the year, the month, and so on.
@@ -42,7 +42,7 @@ impl LineHistory {
         let bytes_of_commits = listed.lines().count() as u64 * MOST_BYTES_OF_COMMIT;
         let mut bytes_left = MOST_BYTES + bytes_of_commits;
         // A listed commit's parent may be a merge, which is not listed itself.
-        let mut checked = FxHashSet::default();
+        let mut checked = HashSet::default();
         for id in listed.split_whitespace().filter(|id| checked.insert(*id)) {
             if let Err(skipped) = sizes.check(id)? {
                 return Ok(Err(skipped));

@@ -1,13 +1,13 @@
 //! Folders of repositories, written from records.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use foldhash::HashMap;
 use repoformer_store::artifact::{TemporaryFolder, folder_of};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
-use rustc_hash::FxHashMap;
 use walkdir::WalkDir;
 
 use crate::corpus::{PathError, abbreviate, file_of, is_git_head, is_version_control, path_names};
@@ -34,7 +34,7 @@ pub struct Folders {
     /// Repositories that an earlier run already moved into place.
     there: BTreeSet<String>,
     /// Number of files in each repository's folder so far.
-    files: FxHashMap<String, usize>,
+    files: HashMap<String, usize>,
     /// Names of files and folders so far.
     names: Names,
     /// Number of files written.
@@ -115,7 +115,7 @@ impl Folders {
             temporary,
             is_beside,
             there: BTreeSet::new(),
-            files: FxHashMap::default(),
+            files: HashMap::default(),
             names: Names::default(),
             written: 0,
             left_out: BTreeMap::new(),

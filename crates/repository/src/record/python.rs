@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use foldhash::{HashMap, HashSet};
 use repoformer_text::language::Language;
 use repoformer_text::language::syntax::{Binding, Syntax, preorder};
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::statements::import_statements;
 
@@ -41,9 +41,9 @@ pub struct PythonFile {
 /// import paths is not recorded anywhere.
 #[derive(Debug, Clone, Default)]
 pub struct Modules {
-    files: FxHashSet<String>,
+    files: HashSet<String>,
     /// Names from the top of the repository, for relative imports.
-    whole: FxHashSet<String>,
+    whole: HashSet<String>,
 }
 
 /// Greatest size of a file that is parsed: a syntax tree takes many times a file's memory, and larger files are data.
@@ -144,7 +144,7 @@ fn parse<'a>(file: &str, part: &'a str) -> Option<Syntax<'a>> {
 /// Returns the distinct modules that a text imports.
 fn imports(syntax: &Syntax<'_>) -> Vec<Imports> {
     let mut found: Vec<Imports> = Vec::new();
-    let mut places: FxHashMap<(usize, Vec<String>), usize> = FxHashMap::default();
+    let mut places: HashMap<(usize, Vec<String>), usize> = HashMap::default();
     for import in syntax.imports() {
         let path = import.from.trim_start_matches(|c: char| c == '.' || c.is_whitespace());
         let level = import.from[..import.from.len() - path.len()].matches('.').count();

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use foldhash::HashSet;
 use repoformer_core::repository::fragment::FragmentFile;
 use repoformer_core::repository::parallel;
 use repoformer_core::retrieve::live::LiveFile;
 use repoformer_store::error::{Error, Result};
-use rustc_hash::FxHashSet;
 
 use super::{LiveRepository, lock};
 
@@ -35,10 +35,10 @@ impl LiveRepository {
     pub(crate) fn refresh(&self, paths: &[String]) -> Result<ChangedFiles> {
         let _one_at_a_time = lock(&self.changing);
         let before = self.snapshot();
-        let mut paths: FxHashSet<&str> = paths.iter().map(String::as_str).collect();
+        let mut paths: HashSet<&str> = paths.iter().map(String::as_str).collect();
         // A file with several names changes under all of them.
         let same = |path: &&str| before.file(path).map(|(_, same)| same);
-        let changed: FxHashSet<u64> = paths.iter().filter_map(same).collect();
+        let changed: HashSet<u64> = paths.iter().filter_map(same).collect();
         let names = before.files().filter(|(_, same)| changed.contains(same));
         let names: Vec<String> = names.map(|(file, _)| file.path.clone()).collect();
         paths.extend(names.iter().map(String::as_str));
@@ -97,7 +97,7 @@ impl LiveRepository {
             name => format!("{}/{name}", self.name),
         };
         let paths: Vec<String> = names.iter().map(whole).collect();
-        let folders: FxHashSet<&str> = paths.iter().map(String::as_str).collect();
+        let folders: HashSet<&str> = paths.iter().map(String::as_str).collect();
         let is_below = |path: &str| {
             let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
             ends.into_iter().any(|end| folders.contains(&path[..end]))

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
 
+use foldhash::HashMap;
 use memchr::memmem;
 use repoformer_core::prompt::shown::ShownFragment;
 use repoformer_core::repository::corpus::path_names;
 use repoformer_core::repository::parallel;
 use repoformer_text::lines::universal_newlines;
-use rustc_hash::FxHashMap;
 
 use super::LiveRepository;
 
@@ -132,7 +132,7 @@ impl LiveRepository {
     pub(crate) fn lines_of(&self, fragments: &[ShownFragment]) -> Vec<Option<[usize; 2]>> {
         let Ok(listing) = self.listing() else { return vec![None; fragments.len()] };
         let read = |path: &str| Some(listing.read_saved(path).ok()??.0.text);
-        let mut saved: FxHashMap<&str, Option<String>> = FxHashMap::default();
+        let mut saved: HashMap<&str, Option<String>> = HashMap::default();
         let lines = |fragment| {
             let ShownFragment { path, first_line, text, .. }: &'_ ShownFragment = fragment;
             let count = text.lines().count().max(1);

@@ -1,5 +1,6 @@
 //! Prompts for a cursor, as the stage `prompt` builds them.
 
+use foldhash::HashSet;
 use repoformer_core::prompt::shown::ShownFragment;
 use repoformer_core::prompt::style::Budget;
 use repoformer_core::repository::corpus::SourceFile;
@@ -12,7 +13,6 @@ use repoformer_core::task::Task;
 use repoformer_pipeline::{Layout, TaskPrompt, task_prompt};
 use repoformer_store::error::Result;
 use repoformer_text::lines::line_ends;
-use rustc_hash::FxHashSet;
 
 use super::{CursorScratch, LiveRepository, LiveRetrieval};
 
@@ -71,7 +71,7 @@ impl LiveRepository {
         let texts: Vec<&str> = texts.collect();
         let vocabulary = &self.experiment.retrieval.search.vocabulary;
         let sets = Words::of_terms(&texts, vocabulary).sets();
-        let query: FxHashSet<u32> = sets.get(0).iter().collect();
+        let query: HashSet<u32> = sets.get(0).iter().collect();
         let of = |set: TokenSet<'_>| {
             let overlap = set.iter().filter(|term| query.contains(term)).count();
             overlap as f64 / (query.len() + set.len() - overlap).max(1) as f64

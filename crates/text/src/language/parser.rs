@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
-use rustc_hash::FxHashSet;
+use foldhash::HashSet;
 use tree_sitter::{LogType, ParseOptions, ParseState, Point, Tree};
 
 use super::stack_nodes::Counts;
@@ -163,7 +163,7 @@ fn piece<'t>(text: &'t str, end: &'static str, at: usize) -> &'t [u8] {
 /// once, since each open one is wider than the one before. Widths are counted as the grammar's scanner does: in 16 bits, and
 /// across lines that a backslash joins.
 fn indents(text: &str) -> usize {
-    let mut widths: FxHashSet<u16> = FxHashSet::default();
+    let mut widths: HashSet<u16> = HashSet::default();
     // Width of the line alone, and width including the lines that are joined to it.
     let (mut own, mut joined) = (0_u16, 0_u16);
     let (mut is_indent, mut is_escaped) = (true, false);

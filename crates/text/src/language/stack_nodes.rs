@@ -13,7 +13,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::sync::Once;
 
-use rustc_hash::FxHashSet;
+use foldhash::HashSet;
 
 /// Layout of the library's stack node (`src/stack.c`), needed for its size.
 #[repr(C)]
@@ -39,7 +39,7 @@ thread_local! {
     static IS_COUNTING: Cell<bool> = const { Cell::new(false) };
     static BLOCKS: Cell<i64> = const { Cell::new(0) };
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-    static STACK: RefCell<FxHashSet<usize>> = RefCell::default();
+    static STACK: RefCell<HashSet<usize>> = RefCell::default();
 }
 
 /// Counts for the current parse of this thread, valid while this value exists.
@@ -80,7 +80,7 @@ impl Counts {
 impl Drop for Counts {
     fn drop(&mut self) {
         IS_COUNTING.set(false);
-        STACK.with_borrow_mut(FxHashSet::clear);
+        STACK.with_borrow_mut(HashSet::clear);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Numbers of distinct words, which represent the words in token sets, statistics and policies.
 
-use std::hash::Hasher;
+use std::hash::{BuildHasher, Hasher};
 
-use rustc_hash::FxHasher;
+use foldhash::fast::RandomState;
 
 /// Distinct words, numbered in the order of their first occurrence.
 ///
@@ -20,6 +20,8 @@ pub struct Dictionary {
     ends: Vec<u32>,
     /// Open addressing table; its length is a power of two, and it is at most half full.
     slots: Vec<Slot>,
+    /// Seed of the hashes, so that nobody can choose words whose hashes collide.
+    seed: RandomState,
 }
 
 /// Slot of a word in the table, with the data needed to recognise the word.
@@ -40,13 +42,6 @@ impl PartialEq for Dictionary {
 }
 
 impl Eq for Dictionary {}
-
-#[inline]
-fn hash(word: &str) -> u64 {
-    let mut hasher = FxHasher::default();
-    hasher.write(word.as_bytes());
-    hasher.finish()
-}
 
 impl Dictionary {
     /// Rebuilds a dictionary from the result of [`Dictionary::parts`].
@@ -106,7 +101,7 @@ impl Dictionary {
         if self.slots.is_empty() {
             return None;
         }
-        self.find(word, hash(word)).ok()
+        self.find(word, self.hash(word)).ok()
     }
 
     /// Returns the number of a word, adding it if it is unknown.
@@ -118,11 +113,18 @@ impl Dictionary {
         if 2 * self.len() >= self.slots.len() {
             self.grow();
         }
-        let hash = hash(word);
+        let hash = self.hash(word);
         match self.find(word, hash) {
             Ok(number) => number,
             Err(slot) => self.add(word, hash, slot),
         }
+    }
+
+    #[inline]
+    fn hash(&self, word: &str) -> u64 {
+        let mut hasher = self.seed.build_hasher();
+        hasher.write(word.as_bytes());
+        hasher.finish()
     }
 
     #[inline(never)]
@@ -159,7 +161,7 @@ impl Dictionary {
         let size = (2 * self.slots.len()).max(64);
         let before = std::mem::replace(&mut self.slots, vec![Slot::default(); size]);
         for known in before.into_iter().filter(|slot| slot.next != 0) {
-            let hash = hash(self.word(known.next - 1));
+            let hash = self.hash(self.word(known.next - 1));
             let mut slot = hash as usize & (size - 1);
             while self.slots[slot].next != 0 {
                 slot = (slot + 1) & (size - 1);
@@ -176,7 +178,7 @@ fn tag(hash: u64) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
+    use std::collections::{HashMap, HashSet};
 
     use proptest::prelude::*;
 
@@ -195,6 +197,16 @@ mod tests {
             let (text, ends) = dictionary.parts();
             prop_assert_eq!(Dictionary::from_parts(text.clone(), ends.to_vec()).unwrap(), dictionary);
         }
+    }
+
+    #[test]
+    fn words_that_collide_in_one_dictionary_are_spread_in_another() {
+        let slot = |dictionary: &Dictionary, word: &str| dictionary.hash(word) % 1_024;
+        let [one, other] = [Dictionary::default(), Dictionary::default()];
+        let words = (0..400_000).map(|number| format!("word{number}"));
+        let same: Vec<String> = words.filter(|word| slot(&one, word) == 0).collect();
+        let slots: HashSet<u64> = same.iter().map(|word| slot(&other, word)).collect();
+        assert!(same.len() > 200 && 2 * slots.len() > same.len(), "{} {}", slots.len(), same.len());
     }
 
     #[test]

@@ -3,13 +3,13 @@
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
+use foldhash::HashMap;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::{self, LONGEST_LINE, Object, kind};
 use repoformer_store::literal::literal;
 use repoformer_text::counts::list_first;
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
-use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use super::matrix::Matrix;
@@ -36,7 +36,7 @@ fn write_them() -> Message {
 pub struct TextVectors {
     path: PathBuf,
     matrix: Matrix,
-    rows: FxHashMap<Digest, usize>,
+    rows: HashMap<Digest, usize>,
 }
 
 impl TextVectors {
@@ -101,12 +101,12 @@ struct Import<'a> {
     texts: &'a [Text],
     digests: Vec<Digest>,
     /// Number of the text with a digest; the first of several equal texts.
-    by_digest: FxHashMap<Digest, usize>,
+    by_digest: HashMap<Digest, usize>,
     /// Number of the text with an id; `None` if several texts have the id.
-    by_id: FxHashMap<&'a str, Option<usize>>,
+    by_id: HashMap<&'a str, Option<usize>>,
     matrix: Option<Matrix>,
     /// Row of each text that has a vector.
-    rows: FxHashMap<Digest, usize>,
+    rows: HashMap<Digest, usize>,
     /// Line or row of the file for each row of the matrix.
     places: Vec<usize>,
 }
@@ -121,7 +121,7 @@ fn wrong(reason: impl Into<Message>, hint: impl Into<Message>) -> Wrong {
 impl<'a> Import<'a> {
     fn new(path: &'a Path, texts: &'a [Text]) -> Self {
         let digests: Vec<Digest> = texts.iter().map(|text| digest(&text.text)).collect();
-        let (mut by_digest, mut by_id) = (FxHashMap::default(), FxHashMap::default());
+        let (mut by_digest, mut by_id) = (HashMap::default(), HashMap::default());
         for (number, text) in texts.iter().enumerate() {
             by_digest.entry(digests[number]).or_insert(number);
             by_id
@@ -138,7 +138,7 @@ impl<'a> Import<'a> {
             by_digest,
             by_id,
             matrix: None,
-            rows: FxHashMap::default(),
+            rows: HashMap::default(),
             places: Vec::new(),
         }
     }

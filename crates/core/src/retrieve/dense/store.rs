@@ -7,12 +7,12 @@
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use foldhash::HashMap;
 use repoformer_store::artifact::{HeaderVersion, create_folder, folder_of};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files::{self, File, TryLockError};
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::matrix::Matrix;
@@ -47,7 +47,7 @@ pub struct VectorStore {
     /// Offset of the first record, and numbers per vector; `None` until there is a vector.
     shape: Option<Shape>,
     /// Record number of each text.
-    records: FxHashMap<Digest, u64>,
+    records: HashMap<Digest, u64>,
     /// Number of records, including unusable ones.
     count: u64,
     notes: Vec<Error>,
@@ -144,7 +144,7 @@ impl VectorStore {
             file,
             model: model.into(),
             shape: None,
-            records: FxHashMap::default(),
+            records: HashMap::default(),
             count: 0,
             notes: Vec::new(),
         };
@@ -346,7 +346,7 @@ impl VectorStore {
             }
         };
         let from = if self.shape.is_some() { shape.at(self.count) } else { 0 };
-        let mut fresh: FxHashMap<Digest, u64> = FxHashMap::default();
+        let mut fresh: HashMap<Digest, u64> = HashMap::default();
         for (digest, vector) in vectors {
             if !self.contains(digest) && !fresh.contains_key(digest) {
                 fresh.insert(*digest, self.count + fresh.len() as u64);

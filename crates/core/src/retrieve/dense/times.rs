@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use foldhash::HashMap;
 use repoformer_store::append_log::{AppendLog, LogKind};
 use repoformer_store::error::Result;
 use repoformer_text::message::UserChoice;
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::text::Digest;
@@ -26,7 +26,7 @@ struct Line {
 }
 
 /// Seconds by digest of the text.
-type Seconds = FxHashMap<Digest, f64>;
+type Seconds = HashMap<Digest, f64>;
 
 /// Times of one model's vectors, open for more times.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl EmbeddingTimes {
     }
 
     /// Reads the times of a store's vectors; empty if the log does not exist.
-    pub fn read(store: &Path) -> FxHashMap<Digest, f64> {
+    pub fn read(store: &Path) -> HashMap<Digest, f64> {
         let (path, mut seconds) = (path_of(store), Seconds::default());
         if path.exists() {
             // If the log cannot be read, no times are known.

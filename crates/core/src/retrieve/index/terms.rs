@@ -3,7 +3,7 @@
 //! This numbering stores the data of frequent tokens close together in every block, makes "rarest first" a plain sort, and maps
 //! any vocabulary to small numbers.
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use crate::retrieve::vector::{TokenSet, TokenSets};
 
@@ -13,7 +13,7 @@ pub(super) enum Terms {
     /// By token id below 65,535: the term plus one, 0 if the token does not occur.
     Direct(Vec<u16>),
     /// For any ids.
-    Map(FxHashMap<u32, u32>),
+    Map(HashMap<u32, u32>),
 }
 
 impl Terms {
@@ -92,7 +92,7 @@ pub(super) fn census(sets: &TokenSets) -> (Terms, TokenNumbers<'_>, Census) {
 }
 
 fn wide(tokens: TokenSet<'_>) -> (Terms, TokenNumbers<'static>, Census) {
-    let mut map: FxHashMap<u32, u32> = FxHashMap::default();
+    let mut map: HashMap<u32, u32> = HashMap::default();
     let mut number = |token| {
         let next = map.len() as u32;
         *map.entry(token).or_insert(next)

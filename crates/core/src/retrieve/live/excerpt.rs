@@ -1,6 +1,6 @@
 //! Excerpts: the retrieved fragments as a small repository, from which prompts are built as from a whole one.
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::search::LayerHit;
 use super::{LayerPlace, LiveHits, Snapshot};
@@ -9,7 +9,7 @@ use crate::retrieve::query::Query;
 use crate::retrieve::search::{Hit, RankedFragments};
 
 /// Number of a file in the excerpt, by its layer and its number in the layer.
-type Numbers = FxHashMap<(u32, u32), u32>;
+type Numbers = HashMap<(u32, u32), u32>;
 
 impl Snapshot {
     /// Returns the retrieved fragments, with all places and files that a prompt may show or name.
@@ -70,7 +70,7 @@ impl Snapshot {
         files.sort_unstable_by_key(rank);
         files.dedup();
         let same = |(at, file): (u32, u32)| self.views[at as usize].layer.same[file as usize];
-        let mut first: FxHashMap<u64, u32> = FxHashMap::default();
+        let mut first: HashMap<u64, u32> = HashMap::default();
         let taken = (0..).zip(&files).map(|(number, file)| {
             let fragments = &self.views[file.0 as usize].layer.fragments;
             FragmentFile {

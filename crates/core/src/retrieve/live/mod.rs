@@ -23,7 +23,7 @@ pub use search::{LiveHits, LiveScratch};
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::rank::Ranker;
 use super::search::SearchSettings;
@@ -61,7 +61,7 @@ struct SharedWindows {
     /// Whether each window is in an earlier layer; empty if none is.
     is_elsewhere: Vec<bool>,
     /// Window in this layer, by earlier layer and window in it.
-    here: FxHashMap<(u32, u32), u32>,
+    here: HashMap<(u32, u32), u32>,
 }
 
 /// A place in one of the layers.
@@ -249,7 +249,7 @@ impl Snapshot {
 
     /// Returns true if a file has several names.
     pub fn has_links(&self) -> bool {
-        let mut seen = rustc_hash::FxHashSet::default();
+        let mut seen = foldhash::HashSet::default();
         self.files().any(|(_, same)| !seen.insert(same))
     }
 

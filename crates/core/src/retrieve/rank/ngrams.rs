@@ -8,9 +8,9 @@
 //! BLEU's penalty for short documents is meant to compare the two lengths. However, codebleu passes a pair of tokens and
 //! weights, whose length is 2. So a document of one token is multiplied by e^(1 − 2/1), and no other document is.
 
+use foldhash::{HashMap, HashSet};
 use repoformer_text::language::Language;
 use repoformer_text::lines::is_space;
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::inverted::InvertedIndex;
 use super::words::{Row, Words};
@@ -37,7 +37,7 @@ pub(super) struct Ngrams {
     pairs: Vec<(u32, u32)>,
     /// Pairs that begin with token t are `first[t]..first[t + 1]`.
     first: Vec<u32>,
-    keywords: FxHashSet<&'static str>,
+    keywords: HashSet<&'static str>,
 }
 
 impl Ngrams {
@@ -204,7 +204,7 @@ impl<'a> Query<'a> {
 
     /// Builds the nodes of all n-grams of known tokens.
     fn plant(&mut self) {
-        let mut node_of: FxHashMap<(bool, u32, u32), u32> = FxHashMap::default();
+        let mut node_of: HashMap<(bool, u32, u32), u32> = HashMap::default();
         for place in 0..self.tokens.len() {
             let run = &self.tokens[place..self.tokens.len().min(place + 4)];
             let known = run.iter().take_while(|token| **token != UNKNOWN).count();
@@ -238,7 +238,7 @@ impl<'a> Query<'a> {
     /// Counts the common tokens of each document, and adds their weights to its score. Returns the total weight of the query's
     /// tokens, at least 1.
     fn unigrams(&self, ngrams: &Ngrams, counts: &mut [[u32; 4]], scores: &mut [f64]) -> f64 {
-        let mut place_of: FxHashMap<&str, usize> = FxHashMap::default();
+        let mut place_of: HashMap<&str, usize> = HashMap::default();
         let mut distinct: Vec<(&str, u32, u32)> = Vec::new();
         for (text, token) in self.texts.iter().zip(&self.tokens) {
             let place = *place_of.entry(text).or_insert(distinct.len());

@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::inverted::InvertedIndex;
 use super::statistics::Statistics;
@@ -65,7 +65,7 @@ impl Okapi {
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     parts: Vec<f64>,
-    range_of: FxHashMap<u32, Range<usize>>,
+    range_of: HashMap<u32, Range<usize>>,
 }
 
 impl Parts {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
+use foldhash::HashSet;
 use repoformer_store::content::ContentDigest;
-use rustc_hash::FxHashSet;
 
 use super::context;
 use super::kind::{Hole, Kind, Sampling};
@@ -94,7 +94,7 @@ pub(super) struct Draw<'a> {
     count_tokens: &'a CountTokens<'a>,
     /// Holes drawn so far: (file, first line) → line after the last line.
     drawn: BTreeMap<(usize, usize), usize>,
-    ground_truths: FxHashSet<String>,
+    ground_truths: HashSet<String>,
 }
 
 /// Function that returns the number of tokens of a text.
@@ -135,7 +135,7 @@ pub(super) fn draw(
 
 impl<'a> Draw<'a> {
     pub(super) fn new(sampling: &'a Sampling, count_tokens: &'a CountTokens<'a>) -> Self {
-        let (drawn, ground_truths) = (BTreeMap::new(), FxHashSet::default());
+        let (drawn, ground_truths) = (BTreeMap::new(), HashSet::default());
         Self { sampling, count_tokens, drawn, ground_truths }
     }
 

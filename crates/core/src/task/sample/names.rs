@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use foldhash::HashSet;
 use repoformer_text::language::syntax::Syntax;
 use repoformer_text::language::{Grammar, Language, chains, identifiers};
 use repoformer_text::named;
-use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
 use crate::repository::corpus::Repository;
@@ -47,13 +47,13 @@ impl SourcesOfNames {
         language: Language,
         known: &KnownNames,
     ) -> Self {
-        let mut wanted: FxHashSet<&str> =
+        let mut wanted: HashSet<&str> =
             identifiers(&task.ground_truth, language).into_iter().collect();
         let Some(own) = repository.files.iter().position(|file| file.path == task.path) else {
             return Self::default();
         };
         let mut counts = [0; NameSource::ALL.len()];
-        let mut take = |source: NameSource, wanted: &mut FxHashSet<&str>, texts: &[&str]| {
+        let mut take = |source: NameSource, wanted: &mut HashSet<&str>, texts: &[&str]| {
             for name in texts.iter().flat_map(|text| identifiers(text, language)) {
                 counts[source as usize] += usize::from(wanted.remove(name));
             }
@@ -112,8 +112,7 @@ fn imported_files(
     let Some(syntax) = Syntax::of_lines(&lines, grammar) else { return BTreeSet::new() };
     let own_names = Names::read(&file.path, &syntax);
     let look_up = definitions.within(own, &own_names, row as u32);
-    let chains: FxHashSet<Vec<&str>> =
-        lines.iter().flat_map(|line| chains(line, language)).collect();
+    let chains: HashSet<Vec<&str>> = lines.iter().flat_map(|line| chains(line, language)).collect();
     let parts = chains.iter().flat_map(|chain| (1..=chain.len()).map(|length| &chain[..length]));
     let found = FoundDefinitions::distinct(parts.map(|chain| (look_up(chain), ())), |(), ()| ());
     let files = found.flat_map(|(found, ())| found.files());

@@ -293,9 +293,9 @@ proptest! {
             prop_assert_eq!(&tasks, &sample(&repository, &sampling, &count).tasks);
             let fewer = sample(&repository, &Sampling { per_repository: 5, ..sampling.clone() }, &count).tasks;
             prop_assert_eq!(&tasks[..fewer.len()], &fewer[..]);
-            let mut taken = rustc_hash::FxHashSet::default();
-            let mut texts = rustc_hash::FxHashSet::default();
-            let mut ids = rustc_hash::FxHashSet::default();
+            let mut taken = foldhash::HashSet::default();
+            let mut texts = foldhash::HashSet::default();
+            let mut ids = foldhash::HashSet::default();
             for task in &tasks {
                 let names_its_hole = task.id.starts_with(&format!("r/{kind}-"));
                 prop_assert!(names_its_hole && ids.insert(&task.id));

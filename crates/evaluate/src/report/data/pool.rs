@@ -1,6 +1,6 @@
 //! Lines of all texts, most of them stored once.
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 /// Greatest size of a block in bytes, unless a single line is longer.
 const BLOCK: usize = 128 * 1024;
@@ -14,7 +14,7 @@ const SHORT: usize = 32;
 pub(super) struct Pool<'a> {
     lines: Vec<&'a str>,
     /// Number of the first occurrence of a line.
-    places: FxHashMap<&'a str, u32>,
+    places: HashMap<&'a str, u32>,
     /// Number of each block's first line.
     pub(super) firsts: Vec<u32>,
     /// Lines with `\n` between them.

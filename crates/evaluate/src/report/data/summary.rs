@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -193,7 +193,7 @@ fn beginning(target: &str) -> Cow<'_, str> {
 
 /// Returns the distinct names in the order of their first occurrence, and the number of each entry's name.
 fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> (Vec<&'a str>, Vec<usize>) {
-    let (mut places, mut found) = (FxHashMap::default(), Vec::new());
+    let (mut places, mut found) = (HashMap::default(), Vec::new());
     let numbers = names
         .map(|name| {
             *places.entry(name).or_insert_with(|| {

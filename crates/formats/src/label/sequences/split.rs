@@ -1,10 +1,10 @@
 //! Splits repositories into training, validation and test. No repository, and no instance, is in two splits.
 
+use foldhash::HashMap;
 use repoformer_store::error::{Error, Result};
 use repoformer_text::counts::format_count;
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
-use rustc_hash::FxHashMap;
 
 use repoformer_core::label::{InstanceKind, Label};
 use repoformer_core::repository::Shard;
@@ -113,7 +113,7 @@ struct LabelledRepository {
 /// Result of the first reading of the labels: repositories, and 32 bytes per instance.
 #[derive(Debug, Default)]
 pub(super) struct Occurrences {
-    repositories: FxHashMap<String, LabelledRepository>,
+    repositories: HashMap<String, LabelledRepository>,
     instances: Vec<Occurrence>,
 }
 
@@ -166,9 +166,9 @@ impl Occurrences {
 /// Split of each repository.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    repositories: FxHashMap<String, Split>,
+    repositories: HashMap<String, Split>,
     /// Split in which an instance stays if it is in several: the last of train, validation and test.
-    shared: FxHashMap<[u8; 16], Split>,
+    shared: HashMap<[u8; 16], Split>,
     /// Number of instances that their repository already contains.
     pub(super) repeated: usize,
 }
@@ -194,7 +194,7 @@ impl Plan {
         let mut instances: Vec<([u8; 16], u32)> =
             found.instances.iter().map(|one| (one.instance, one.repository)).collect();
         instances.sort_unstable();
-        let mut shared = FxHashMap::default();
+        let mut shared = HashMap::default();
         for same in instances.chunk_by(|(one, _), (other, _)| one == other) {
             let of = |(_, number): &([u8; 16], u32)| splits[*number as usize];
             let (nearest, furthest) = (same.iter().map(of).min(), same.iter().map(of).max());

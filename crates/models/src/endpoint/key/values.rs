@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use rustc_hash::FxHashSet;
+use foldhash::HashSet;
 use serde_json::Value;
 
 use super::Key;
@@ -45,7 +45,7 @@ impl Key {
         if spelled.places.is_empty() {
             return false;
         }
-        let mut found = FxHashSet::default();
+        let mut found = HashSet::default();
         self.find_all(spelled.values.as_bytes(), &[], |start, _, end| {
             found.insert(spelled.pieces(start, end));
         });

@@ -1,7 +1,7 @@
 //! Definitions, imports and calls of one Python file.
 
+use foldhash::{HashMap, HashSet};
 use repoformer_text::language::syntax::{Binding, Callee, Import, Receiver, Syntax, preorder};
-use rustc_hash::{FxHashMap, FxHashSet};
 use tree_sitter::Node;
 
 use crate::definitions::is_short;
@@ -41,16 +41,16 @@ pub(super) struct Call {
 pub struct ModuleNames {
     /// Whether the file could be read.
     pub(super) is_read: bool,
-    pub(super) defined: FxHashMap<String, ModuleItem>,
+    pub(super) defined: HashMap<String, ModuleItem>,
     /// Variables at the top level, at the place of their first assignment.
     pub(super) values: NameRows,
     /// Functions and classes at any level, except methods.
-    pub(super) local: FxHashSet<String>,
+    pub(super) local: HashSet<String>,
     /// Methods of all classes, in the order of the file.
     pub(super) methods: Vec<(String, Rows)>,
     /// Imports by name. An import inside a function counts for the whole file; a name can be imported twice (`try`, `except
     /// ImportError`).
-    pub(super) imports: FxHashMap<String, Vec<Target>>,
+    pub(super) imports: HashMap<String, Vec<Target>>,
     /// Targets of `from module import *`.
     pub(super) stars: Vec<Target>,
     /// Distinct callees: `a.b.c` for the call `a.b.c()`, or `.c` if something other than a name precedes it.
@@ -72,7 +72,7 @@ impl ModuleNames {
         let text = syntax.text();
         let mut names = Self { is_read: true, ..Self::default() };
         let mut scopes: Vec<(usize, Scope)> = Vec::new();
-        let mut known: FxHashMap<String, usize> = FxHashMap::default();
+        let mut known: HashMap<String, usize> = HashMap::default();
         preorder(syntax.tree(), |node, depth| {
             // If a file cannot be parsed as a whole, read its parsable parts.
             if node.is_error() && depth > 0 {
@@ -196,7 +196,7 @@ impl ModuleNames {
         }
     }
 
-    fn call(&mut self, syntax: &Syntax<'_>, node: Node<'_>, known: &mut FxHashMap<String, usize>) {
+    fn call(&mut self, syntax: &Syntax<'_>, node: Node<'_>, known: &mut HashMap<String, usize>) {
         if node.has_error() {
             return;
         }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashSet};
 use repoformer_text::language::LanguageSpec;
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::names::{ModuleItem, ModuleNames, Target};
 use crate::definitions::rows::{Definition, DefinitionKind, Rows, SourcePaths};
@@ -21,18 +21,18 @@ pub(super) struct Modules<'a> {
     spec: &'static LanguageSpec,
     /// Folder and module of each file: `repo/a/b` for `repo/a/b.py` and for `repo/a/b/__init__.py`.
     paths: Vec<ModulePath<'a>>,
-    by_path: FxHashMap<&'a str, usize>,
+    by_path: HashMap<&'a str, usize>,
     /// Greatest number of names in the path of a module.
     deepest: usize,
     /// Folders with an `__init__.py`. Modules in them are not imported by their own name; otherwise, each `logging.py` would
     /// pass for Python's.
-    packages: FxHashSet<&'a str>,
+    packages: HashSet<&'a str>,
     /// Maps an absolute dotted name to its module as seen from most places: the one nearest to the repository's folder.
-    absolute: FxHashMap<String, Nearest>,
+    absolute: HashMap<String, Nearest>,
     /// Names that some file defines or imports; a star import can lead to no other name.
-    bound: FxHashSet<&'a str>,
+    bound: HashSet<&'a str>,
     /// Maps a method to its last definition in the only file that defines it; none if several files do.
-    methods: FxHashMap<&'a str, Option<Definition>>,
+    methods: HashMap<&'a str, Option<Definition>>,
 }
 
 #[derive(Clone, Copy)]
@@ -64,7 +64,7 @@ enum ChainTarget {
 #[derive(Default)]
 struct Search {
     /// Module and the name looked up in it.
-    visited: FxHashSet<(usize, String)>,
+    visited: HashSet<(usize, String)>,
     imports: usize,
     followed: usize,
 }
@@ -81,16 +81,16 @@ impl<'a> Modules<'a> {
         let mut modules = Self {
             names,
             spec,
-            by_path: FxHashMap::default(),
+            by_path: HashMap::default(),
             deepest: paths
                 .iter()
                 .map(|path| path.module.split(['/', '.']).count())
                 .max()
                 .unwrap_or(0),
             packages: paths.iter().filter(is_package).map(|path| path.module).collect(),
-            absolute: FxHashMap::default(),
-            bound: FxHashSet::default(),
-            methods: FxHashMap::default(),
+            absolute: HashMap::default(),
+            bound: HashSet::default(),
+            methods: HashMap::default(),
             paths,
         };
         for (index, path) in files.files.iter().enumerate() {

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use foldhash::{HashMap, HashSet};
 use repoformer_text::language::{NameVisibility, TypeRules, WHOLE};
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::unit::{Import, Unit};
 use crate::definitions::rows::SourcePaths;
@@ -21,16 +21,16 @@ pub(super) struct Modules<'a> {
     files: &'a SourcePaths<'a>,
     units: &'a [Arc<Unit>],
     /// `repo/a/b.ts`.
-    by_name: FxHashMap<&'a str, usize>,
+    by_name: HashMap<&'a str, usize>,
     /// Files by module path: `repo/a/b` for `repo/a/b.ts` and for `repo/a/b/index.ts`, which the former hides.
-    by_path: FxHashMap<&'a str, usize>,
+    by_path: HashMap<&'a str, usize>,
     imports_from_root: bool,
     /// Modules that each file re-exports completely.
     passed_on: Vec<Vec<usize>>,
     /// Paths that were looked up, by the importing file.
-    paths: Mutex<FxHashMap<usize, FxHashMap<String, Option<usize>>>>,
+    paths: Mutex<HashMap<usize, HashMap<String, Option<usize>>>>,
     /// Exports that were looked up, by file and name.
-    known: Mutex<FxHashMap<(usize, String), Option<Export>>>,
+    known: Mutex<HashMap<(usize, String), Option<Export>>>,
 }
 
 /// Target of an imported name.
@@ -49,7 +49,7 @@ impl<'a> Modules<'a> {
         rules: &TypeRules,
         units: &'a [Arc<Unit>],
     ) -> Self {
-        let mut by_path = FxHashMap::default();
+        let mut by_path = HashMap::default();
         let are_modules = matches!(rules.visibility, NameVisibility::Exports);
         let sources = || files.files.iter().filter(|_| are_modules);
         for path in sources() {
@@ -83,7 +83,7 @@ impl<'a> Modules<'a> {
     /// Returns the modules that a file re-exports completely.
     fn stars(&self, file: usize, unit: &Unit) -> Vec<usize> {
         let passed_on = unit.imports.stars().filter(|import| import.is_passed_on);
-        let mut seen = FxHashSet::default();
+        let mut seen = HashSet::default();
         let modules = passed_on.filter_map(|import| self.module(file, &import.from));
         modules.filter(|module| seen.insert(*module)).collect()
     }
@@ -191,7 +191,7 @@ impl<'a> Modules<'a> {
 
     fn sought(&self, file: usize, name: &str) -> Option<Export> {
         let mut open = VecDeque::from([(file, name.to_owned())]);
-        let (mut visited, mut by_stars) = (FxHashSet::default(), 0);
+        let (mut visited, mut by_stars) = (HashSet::default(), 0);
         while let Some((file, name)) = open.pop_back() {
             let unit = &self.units[file];
             if visited.len() >= MOST_FILES {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashSet};
 use repoformer_text::language::{NameVisibility, TypeRules};
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::unit::Unit;
 use crate::definitions::found::FoundDefinitions;
@@ -24,7 +24,7 @@ fn package_of(path: &str) -> Option<&str> {
 /// Folders of a repository, and the prefix of its import paths.
 pub(super) struct Folders<'a> {
     /// Folders by their [`folder`] name.
-    folders: FxHashMap<String, Folder<'a>>,
+    folders: HashMap<String, Folder<'a>>,
     /// Length in bytes of the longest folder name.
     longest: usize,
     /// Path by which other repositories import the repository's own folder.
@@ -36,15 +36,15 @@ pub(super) struct Folders<'a> {
 struct Folder<'a> {
     files: Vec<usize>,
     /// Functions and variables outside types.
-    called: FxHashMap<&'a str, FoundDefinitions>,
+    called: HashMap<&'a str, FoundDefinitions>,
     /// First file that declares each variable outside functions.
-    variables: FxHashMap<&'a str, usize>,
+    variables: HashMap<&'a str, usize>,
 }
 
 impl<'a> Folder<'a> {
     /// Reads the names of the folder's files.
     fn read(&mut self, units: &'a [Arc<Unit>]) {
-        let mut called: FxHashMap<&str, Vec<Definition>> = FxHashMap::default();
+        let mut called: HashMap<&str, Vec<Definition>> = HashMap::default();
         for &file in &self.files {
             let unit = &units[file];
             for (name, rows, kind) in unit.all_called() {
@@ -63,7 +63,7 @@ impl<'a> Folders<'a> {
     /// Determines the path under which the repository is imported, since the files do not state it: the path under which most
     /// imports lead to one of its folders. Ties are broken alphabetically.
     pub(super) fn new(paths: &SourcePaths<'a>, rules: &TypeRules, units: &'a [Arc<Unit>]) -> Self {
-        let mut folders: FxHashMap<String, Folder<'_>> = FxHashMap::default();
+        let mut folders: HashMap<String, Folder<'_>> = HashMap::default();
         for (number, file) in paths.files.iter().enumerate() {
             folders.entry(folder(file.path)).or_default().files.push(number);
         }
@@ -73,8 +73,8 @@ impl<'a> Folders<'a> {
         let longest = folders.keys().map(String::len).max().unwrap_or(0);
         let of_root = folders.get(".").into_iter().flat_map(|root| &root.files);
         let of_root = of_root.map(|&file| &*units[file].package);
-        let of_root: FxHashSet<&str> = of_root.collect();
-        let mut votes: FxHashMap<&str, usize> = FxHashMap::default();
+        let of_root: HashSet<&str> = of_root.collect();
+        let mut votes: HashMap<&str, usize> = HashMap::default();
         for import in units.iter().flat_map(|unit| unit.imports.iter()) {
             let path = import.from.as_str();
             // Paths whose first name has no dot belong to the platform.

@@ -1,10 +1,10 @@
 //! Reader of a file's declarations and calls from its tree, by the tables of its language.
 
+use foldhash::HashMap;
 use repoformer_text::language::syntax::{self, Binding, Syntax, child, preorder};
 use repoformer_text::language::{
     NameVisibility, NodeStep, Steps, TypeRules, Variable, VariableType,
 };
-use rustc_hash::FxHashMap;
 use tree_sitter::Node;
 
 use super::full_name::{DottedName, FullName};
@@ -135,7 +135,7 @@ impl Reader<'_, '_> {
     fn open(&mut self, node: Node<'_>, depth: usize, of_type: Option<usize>) {
         let in_type = of_type.or_else(|| self.type_around());
         let (parent, rows) = (Some(self.scope()), Rows::from_node(node));
-        let scope = Scope { parent, of_type, in_type, rows, variables: FxHashMap::default() };
+        let scope = Scope { parent, of_type, in_type, rows, variables: HashMap::default() };
         self.unit.scopes.push(scope);
         self.open.push((depth, self.unit.scopes.len() - 1));
     }

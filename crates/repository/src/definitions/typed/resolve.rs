@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use foldhash::{HashMap, HashSet};
 use repoformer_text::language::{Language, LanguageSpec, NameVisibility, TypeRules};
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::exports::{Export, Modules};
 use super::folders::Folders;
@@ -42,7 +42,7 @@ pub(super) struct Program<'a> {
     pub(super) modules: Arc<Modules<'a>>,
     pub(super) folders: Arc<Folders<'a>>,
     pub(super) maps: Arc<Maps<'a>>,
-    supers: Arc<Mutex<FxHashMap<TypeId, Supers<'a>>>>,
+    supers: Arc<Mutex<HashMap<TypeId, Supers<'a>>>>,
 }
 
 /// Supertypes of a type, if the repository has them.
@@ -53,7 +53,7 @@ struct Own<'a> {
     file: usize,
     unit: &'a Unit,
     /// Types of the paths that the unit or the file defines.
-    types: Arc<FxHashMap<TypePath, Option<Arc<TypeSet<'a>>>>>,
+    types: Arc<HashMap<TypePath, Option<Arc<TypeSet<'a>>>>>,
 }
 
 /// Path of a type, `org.example.Outer.Inner`; in TypeScript also the only file that can see the type.
@@ -62,7 +62,7 @@ type TypePath = (Option<usize>, FullName);
 /// Types, methods and imports of a repository by their names.
 #[derive(Default)]
 pub(super) struct Maps<'a> {
-    by_path: FxHashMap<TypePath, Arc<TypeSet<'a>>>,
+    by_path: HashMap<TypePath, Arc<TypeSet<'a>>>,
     /// C#'s `global using`s of all files.
     pub(super) global_imports: Imports,
     /// Maps a method to its definition in the only file with a type that has it; none if several files do.
@@ -71,7 +71,7 @@ pub(super) struct Maps<'a> {
     extensions: Homes<'a>,
 }
 
-type Homes<'a> = FxHashMap<&'a str, Option<Definition>>;
+type Homes<'a> = HashMap<&'a str, Option<Definition>>;
 
 /// Position in a file.
 #[derive(Clone, Copy)]
@@ -131,7 +131,7 @@ impl<'a> Program<'a> {
             let imports = units.iter().flat_map(|unit| unit.imports.iter());
             maps.global_imports = imports.filter(|import| import.is_passed_on).cloned().collect();
         }
-        let mut by_path: FxHashMap<_, Vec<_>> = FxHashMap::default();
+        let mut by_path: HashMap<_, Vec<_>> = HashMap::default();
         for (file, unit) in units.iter().enumerate() {
             for (number, declared) in unit.types.iter().enumerate() {
                 let path = type_path(rules, file, declared.path);
@@ -166,7 +166,7 @@ impl<'a> Program<'a> {
         'a: 'n,
     {
         let own_file = self.own_file();
-        let mut types: FxHashMap<_, Vec<_>> = FxHashMap::default();
+        let mut types: HashMap<_, Vec<_>> = HashMap::default();
         let others = |path: &TypePath| {
             let known = self.maps.by_path.get(path).map_or(&[][..], |known| known.types());
             known.iter().copied().filter(|(id, _)| id.file != file).collect()
@@ -392,7 +392,7 @@ impl<'a> Program<'a> {
         visits: &mut Visits,
         find: impl Fn(&[Arc<TypeSet<'a>>]) -> Option<T>,
     ) -> Option<T> {
-        let (mut level, mut visited, mut count) = (types.to_vec(), FxHashSet::default(), 0);
+        let (mut level, mut visited, mut count) = (types.to_vec(), HashSet::default(), 0);
         while !level.is_empty() && visits.begin(&level) {
             if let Some(found) = find(&level) {
                 return Some(found);

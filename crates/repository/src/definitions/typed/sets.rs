@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::resolve::TypeId;
 use super::unit::Type;
@@ -27,9 +27,9 @@ pub(super) struct TypeSet<'a> {
 #[derive(Debug)]
 struct Index<'a> {
     heads: FoundDefinitions,
-    methods: FxHashMap<&'a str, FoundDefinitions>,
+    methods: HashMap<&'a str, FoundDefinitions>,
     /// First type with a field of each name.
-    fields: FxHashMap<&'a str, TypeId>,
+    fields: HashMap<&'a str, TypeId>,
     /// Types that extend others.
     heirs: Vec<(TypeId, &'a Type)>,
 }
@@ -98,8 +98,8 @@ impl<'a> TypeSet<'a> {
 
 impl<'a> Index<'a> {
     fn new(types: &[(TypeId, &'a Type)]) -> Self {
-        let mut methods: FxHashMap<&str, Vec<Definition>> = FxHashMap::default();
-        let mut fields = FxHashMap::default();
+        let mut methods: HashMap<&str, Vec<Definition>> = HashMap::default();
+        let mut fields = HashMap::default();
         for (id, found) in types {
             for (name, rows) in &found.methods {
                 let here = Definition::new(id.file, *rows, DefinitionKind::Function);

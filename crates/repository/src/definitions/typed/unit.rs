@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashSet};
 use repoformer_text::language::syntax;
 pub(super) use repoformer_text::language::syntax::{Callee, Receiver};
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::full_name::FullName;
 use crate::definitions::rows::{DefinitionKind, NameRows, Rows};
@@ -20,15 +20,15 @@ pub struct Unit {
     pub(super) package: String,
     pub(super) types: Vec<Type>,
     /// Numbers of the outermost types; of types with the same name, the first.
-    pub(super) outer_types: FxHashMap<String, usize>,
+    pub(super) outer_types: HashMap<String, usize>,
     /// Names of the methods of all types.
-    pub(super) methods: FxHashSet<String>,
+    pub(super) methods: HashSet<String>,
     /// Functions outside types, including C#'s local functions.
     pub(super) functions: NameRows,
     /// Variables outside types and functions, at their first declaration.
     pub(super) values: NameRows,
     /// Names that TypeScript exports under another name: `default`, or `a` for `export { b as a }`.
-    pub(super) exports: FxHashMap<String, String>,
+    pub(super) exports: HashMap<String, String>,
     pub(super) imports: Imports,
     pub(super) scopes: Vec<Scope>,
     /// Calls, ordered by first line.
@@ -76,8 +76,8 @@ pub(super) struct Type {
     pub(super) namespace: Option<usize>,
     pub(super) methods: NameRows,
     /// Static methods that C# calls on objects of other types.
-    pub(super) extensions: FxHashSet<String>,
-    pub(super) fields: FxHashMap<String, DeclaredType>,
+    pub(super) extensions: HashSet<String>,
+    pub(super) fields: HashMap<String, DeclaredType>,
     /// Types that it extends and implements, as written.
     pub(super) supers: Vec<String>,
     /// Number of the enclosing type.
@@ -97,7 +97,7 @@ pub(super) struct Scope {
     pub(super) in_type: Option<usize>,
     pub(super) rows: Rows,
     /// Variables of functions and files. A variable declared with two types has an unknown type.
-    pub(super) variables: FxHashMap<String, DeclaredType>,
+    pub(super) variables: HashMap<String, DeclaredType>,
 }
 
 /// Distinct imports in the order of the text, indexed by name: a file may call as many names as it imports.
@@ -105,7 +105,7 @@ pub(super) struct Scope {
 pub(super) struct Imports {
     all: Vec<Import>,
     /// Positions of the imports that bind a name, or bring in a member of that name.
-    by_name: FxHashMap<String, Vec<u32>>,
+    by_name: HashMap<String, Vec<u32>>,
     /// Positions of the imports that bring in all members of something.
     stars: Vec<u32>,
 }
@@ -120,7 +120,7 @@ pub(super) const MOST_NAMESPACES: usize = 64;
 
 impl FromIterator<Import> for Imports {
     fn from_iter<I: IntoIterator<Item = Import>>(imports: I) -> Self {
-        let (mut found, mut seen) = (Self::default(), FxHashSet::default());
+        let (mut found, mut seen) = (Self::default(), HashSet::default());
         for import in imports.into_iter().filter(|import| seen.insert(import.clone())) {
             let place = found.all.len() as u32;
             let mut enter = |name: &str| {

@@ -1,7 +1,7 @@
 //! Character table of a `Precompiled` normalizer, as SentencePiece writes it: a trie of bytes as a double array, and the texts
 //! that its leaves refer to by position.
 
-use rustc_hash::FxHashSet;
+use foldhash::HashSet;
 
 use super::checked::{CharsRead, widest};
 
@@ -19,10 +19,10 @@ pub(super) fn growth(table: &str, read: CharsRead) -> Result<u64, String> {
     let (units, texts) = split(&bytes)
         .ok_or("its table of characters is shorter than it says, or its texts are not UTF-8")?;
     let first = units.first().ok_or("its table of characters is empty")?;
-    let mut nodes = FxHashSet::from_iter([offset(*first)]);
+    let mut nodes = HashSet::from_iter([offset(*first)]);
     let mut most = 1;
     for depth in 1..=KEY {
-        let mut below = FxHashSet::default();
+        let mut below = HashSet::default();
         for node in nodes {
             let block = units.get(node & !0xFF..=node | 0xFF);
             let block = block.ok_or("its table of characters has an offset beyond its end")?;

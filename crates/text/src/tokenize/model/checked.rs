@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use foldhash::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokenizers::utils::SysRegex;
@@ -262,7 +262,7 @@ fn length(text: &str) -> u64 {
 struct PostProcessor {
     processors: Option<Vec<PostProcessor>>,
     single: Option<Vec<TemplatePiece>>,
-    special_tokens: Option<FxHashMap<String, SpecialTokens>>,
+    special_tokens: Option<HashMap<String, SpecialTokens>>,
 }
 
 /// Element of a template: the text, or special tokens.
@@ -409,10 +409,10 @@ fn check_pieces(mut pieces: Vec<(String, f64)>) -> PartResult<()> {
 }
 
 /// Checks that no two tokens share an id, since the library might return either as the name.
-fn check_ids(ids: &FxHashMap<String, u32>) -> PartResult<()> {
+fn check_ids(ids: &HashMap<String, u32>) -> PartResult<()> {
     let long: Vec<u32> =
         ids.iter().filter(|(token, _)| is_long_mark(token)).map(|(_, id)| *id).collect();
-    let of_long: FxHashSet<u32> = long.iter().copied().collect();
+    let of_long: HashSet<u32> = long.iter().copied().collect();
     let all = ids.values().filter(|id| of_long.contains(id)).count();
     if all > of_long.len() {
         Err(format!("a token of more than {MARK} characters shares the id of another token"))

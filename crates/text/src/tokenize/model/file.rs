@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use foldhash::{HashMap, HashSet};
 use serde_json::{Value, json};
 use tokenizers::{AddedToken, Encoding, ModelWrapper, PostProcessorWrapper, Tokenizer};
 
@@ -22,9 +22,9 @@ pub(super) struct File {
     /// Ids of the tokens added before the text.
     pub(super) before: Vec<u32>,
     /// Special tokens and their ids.
-    markers: FxHashMap<String, u32>,
+    markers: HashMap<String, u32>,
     /// Ids of the markers.
-    marker_ids: FxHashSet<u32>,
+    marker_ids: HashSet<u32>,
     /// Tokenizer that reads markers as special tokens; `None` if texts between markers are tokenized independently.
     special: Option<Tokenizer>,
     /// Tokenizer that reads markers as plain text.

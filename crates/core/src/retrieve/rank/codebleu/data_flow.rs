@@ -8,9 +8,11 @@
 //! If codebleu lists names by `list(set(…))`, their order changes with Python's hash seed. Here, names are in the order of the
 //! text.
 
+use std::collections::BTreeSet;
+
+use foldhash::{HashMap, HashSet};
 use repoformer_text::language::Language;
 use repoformer_text::language::syntax::preorder;
-use rustc_hash::{FxHashMap, FxHashSet};
 use tree_sitter::{Node, Tree};
 
 /// Maximum depth of a text's nodes; a deeper text has no data flow, because Python's stack would overflow.
@@ -130,7 +132,7 @@ impl Edge {
 
     fn keep_each_once(&mut self) {
         if self.is_joined {
-            let mut seen = FxHashSet::default();
+            let mut seen = HashSet::default();
             self.names.retain(|name| seen.insert(*name));
             self.places.sort_unstable();
             self.places.dedup();
@@ -151,7 +153,7 @@ type Places = u32;
 /// Places at which the value of each name was made.
 #[derive(Default)]
 struct States {
-    places: FxHashMap<u32, Places>,
+    places: HashMap<u32, Places>,
     /// Names that were changed, each with its value before the change.
     changed: Vec<(u32, Option<Places>)>,
 }
@@ -163,8 +165,8 @@ impl States {
     }
 
     /// Undoes all changes except the first `kept`, and returns the values that they had set.
-    fn take_back(&mut self, kept: usize) -> FxHashMap<u32, Places> {
-        let mut after = FxHashMap::default();
+    fn take_back(&mut self, kept: usize) -> HashMap<u32, Places> {
+        let mut after = HashMap::default();
         for (name, before) in self.changed.drain(kept..).rev() {
             after.entry(name).or_insert(self.places[&name]);
             match before {
@@ -179,7 +181,7 @@ impl States {
 struct Reader {
     rules: Rules,
     /// Tokens by their range of bytes.
-    tokens: FxHashMap<(usize, usize), Token>,
+    tokens: HashMap<(usize, usize), Token>,
     names: Vec<String>,
     /// Number of places.
     places: u32,
@@ -206,7 +208,7 @@ impl Reader {
     /// Numbers the tokens; `None` if the tree is too deep.
     fn new(tree: &Tree, text: &str, rules: Rules) -> Option<Self> {
         let lines: Vec<Line<'_>> = text.split('\n').map(Line::new).collect();
-        let (mut tokens, mut name_of) = (FxHashMap::default(), FxHashMap::default());
+        let (mut tokens, mut name_of) = (HashMap::default(), HashMap::default());
         let (mut names, mut place, mut deepest) = (Vec::new(), 0, 0);
         preorder(tree, |node, depth| {
             deepest = deepest.max(depth);
@@ -415,7 +417,7 @@ impl Reader {
     fn read_if(&mut self, node: Node<'_>, states: &mut States) -> Option<()> {
         let before = states.changed.len();
         // Changes in the first branch, and in each of the others.
-        let (mut first, mut others) = (FxHashMap::default(), Vec::new());
+        let (mut first, mut others) = (HashMap::default(), Vec::new());
         let (mut has_else, mut is_behind) = (false, false);
         for child in children(node) {
             has_else |= child.kind().contains("else");
@@ -432,10 +434,10 @@ impl Reader {
             }
         }
         if !has_else || self.rules.language == Language::Go {
-            others.push(FxHashMap::default());
+            others.push(HashMap::default());
         }
-        let branches: Vec<FxHashMap<u32, Places>> = [first].into_iter().chain(others).collect();
-        let names: FxHashSet<u32> = branches.iter().flat_map(FxHashMap::keys).copied().collect();
+        let branches: Vec<HashMap<u32, Places>> = [first].into_iter().chain(others).collect();
+        let names: BTreeSet<u32> = branches.iter().flat_map(HashMap::keys).copied().collect();
         for name in names {
             let known = states.places.get(&name);
             let of = branches.iter().filter_map(|branch| branch.get(&name).or(known));
@@ -448,7 +450,7 @@ impl Reader {
     }
 
     /// Undoes the changes of a branch.
-    fn take_back(&mut self, states: &mut States, kept: usize) -> Option<FxHashMap<u32, Places>> {
+    fn take_back(&mut self, states: &mut States, kept: usize) -> Option<HashMap<u32, Places>> {
         self.take(states.changed.len() - kept)?;
         Some(states.take_back(kept))
     }
@@ -489,7 +491,7 @@ impl Reader {
         if self.reading == Pass::Again {
             return Some(()); // The loop around this one does so.
         }
-        let mut place_of = FxHashMap::default();
+        let mut place_of = HashMap::default();
         for edge in self.edges.split_off(start) {
             let place = *place_of.entry((edge.token, edge.relation)).or_insert(self.edges.len());
             match self.edges.get_mut(place) {
@@ -530,7 +532,7 @@ impl Reader {
             }
         }
         merged.iter_mut().for_each(Edge::keep_each_once);
-        let mut number_of: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut number_of: HashMap<u32, u32> = HashMap::default();
         let mut number = |name: u32| {
             let next = number_of.len() as u32;
             *number_of.entry(name).or_insert(next)

@@ -19,8 +19,8 @@ pub(super) mod twin;
 
 use std::hash::Hash;
 
+use foldhash::HashMap;
 use repoformer_text::language::{Language, Parser};
-use rustc_hash::FxHashMap;
 
 use self::data_flow::{Flow, Rules};
 use super::ngrams::Ngrams;
@@ -97,11 +97,11 @@ fn parse(text: &str, language: Language) -> (Vec<u64>, Vec<Flow>) {
 
 /// For each key, the documents that have it, ascending, with the number of occurrences in each.
 #[derive(Debug)]
-struct Postings<K>(FxHashMap<K, Vec<(u32, u32)>>);
+struct Postings<K>(HashMap<K, Vec<(u32, u32)>>);
 
 impl<K> Default for Postings<K> {
     fn default() -> Self {
-        Self(FxHashMap::default())
+        Self(HashMap::default())
     }
 }
 
@@ -126,7 +126,7 @@ impl<K: Hash + Eq> Postings<K> {
     ) {
         counts.clear();
         counts.resize(documents, 0);
-        let mut distinct: FxHashMap<K, u32> = FxHashMap::default();
+        let mut distinct: HashMap<K, u32> = HashMap::default();
         query.into_iter().for_each(|key| *distinct.entry(key).or_default() += 1);
         for (key, of_query) in distinct {
             for (document, of_document) in self.0.get(&key).into_iter().flatten() {

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
+use foldhash::HashMap;
 use repoformer_text::language::Language;
-use rustc_hash::FxHashMap;
 
 use super::source::{self, SampleSource};
 use crate::repository::corpus::Repository;
@@ -15,7 +15,7 @@ use crate::repository::parallel;
 
 /// Definitions of the functions that the calls in a hole call, by the hole's file and first line. Calls of the same function
 /// share its definition.
-pub(super) type CallDefinitions = FxHashMap<(usize, usize), Vec<FoundDefinitions>>;
+pub(super) type CallDefinitions = HashMap<(usize, usize), Vec<FoundDefinitions>>;
 
 /// Lines of each file.
 type Lines = Vec<Vec<Range<usize>>>;
