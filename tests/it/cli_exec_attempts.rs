@@ -103,6 +103,7 @@ const ATTEMPTS: &[(&str, bool, bool)] = &[
     ("guard-time", false, false),
     ("guard-size", false, false),
     ("guard-priority", false, false),
+    ("real-time", false, false),
     ("guard-choice", false, true),
     ("guard-signals", false, false),
     ("attributes", false, false),
@@ -667,6 +668,29 @@ fn nothing_is_written_through_a_link_of_a_repository() {
                 .says(&["repoformer_probe.py: a link there leads out of the repository"]);
             assert_eq!(place.read("outside/kept"), "kept");
         }
+    }
+}
+
+/// With an empty part of `LD_LIBRARY_PATH`, the loader looks for libraries in the working folder.
+#[test]
+#[ignore = "needs python3"]
+fn no_library_of_a_repository_is_loaded_before_the_limits() {
+    let place = Place::empty();
+    let code = "def add(a, b):\n    return a + b\n";
+    place.write("repos/demo/calc.py", code);
+    place.write("repos/demo/test_calc.py", TESTS);
+    place.write("repos/demo/libgcc_s.so.1", "no library\n");
+    place.write("tasks.jsonl", jsonl(&[task("demo/0", "demo/calc.py", code, 1, 1)]));
+    place.write("p.jsonl", jsonl(&[json!({"task_id": "demo/0", "pred": ["    return a + b"]})]));
+    let args =
+        "--repos-dir repos --tasks tasks.jsonl --cache-dir cache --threads 1 --predictions p.jsonl";
+    for flags in ["", "--isolation off"] {
+        place
+            .shell(&format!(
+                "LD_LIBRARY_PATH=: repoformer eval --exec {args} {flags} --json out.json"
+            ))
+            .done();
+        assert!(place.read("out.json").contains("\"pass@1\": 1.0"), "{}", place.read("out.json"));
     }
 }
 

@@ -4,6 +4,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use foldhash::HashSet;
 use repoformer_store::files;
 use walkdir::WalkDir;
 
@@ -59,28 +60,75 @@ fn too_large(root: &Path) -> io::Error {
 /// Copies a folder's content into another, except the folders `without`. Times, modes and links are kept, except the bits that make a
 /// program run as its owner; an absolute link into the folder becomes a relative link to the same path in the copy.
 pub(super) fn copy_folder(from: &Path, to: &Path, without: &[PathBuf]) -> io::Result<()> {
-    let (from, mut left) = (&files::canonicalize(from)?, MOST_BYTES);
+    let from = &files::canonicalize(from)?;
+    let mut copy = FolderCopy::new(from, to);
     let walk = WalkDir::new(from).min_depth(1).sort_by_file_name().into_iter();
     for entry in walk.filter_entry(|entry| without.iter().all(|path| entry.path() != path)) {
         let entry = entry?;
-        let path = entry.path().strip_prefix(from).unwrap_or(entry.path());
-        left -= copy_entry(from, to, path, left)?;
+        copy.add(entry.path().strip_prefix(from).unwrap_or(entry.path()))?;
     }
     Ok(())
 }
 
-/// Copies the file, link or folder (without its content) at a path from one folder into another. Returns the number of bytes if it is a
-/// file.
+/// Copy of a folder whose owner may replace parts of it by links while it is copied.
+struct FolderCopy<'a> {
+    from: &'a Path,
+    to: &'a Path,
+    /// Folders of the copy so far.
+    folders: HashSet<PathBuf>,
+    /// Number of bytes that may still be copied.
+    left: u64,
+}
+
+impl<'a> FolderCopy<'a> {
+    fn new(from: &'a Path, to: &'a Path) -> Self {
+        Self { from, to, folders: HashSet::from_iter([PathBuf::new()]), left: MOST_BYTES }
+    }
+
+    /// Copies the path, whose parent must be in the copy.
+    ///
+    /// # Errors
+    /// Also if the parent was a link when it was copied: the copy would be written to the link's target.
+    fn add(&mut self, path: &Path) -> io::Result<()> {
+        if !path.parent().is_some_and(|parent| self.folders.contains(parent)) {
+            let path = self.from.join(path);
+            let reason = format!("{}: it changed while it was read", path.display());
+            return Err(io::Error::other(reason));
+        }
+        let copied = copy_entry(self.from, self.to, path, self.left)?;
+        self.left -= copied.bytes;
+        if copied.is_folder {
+            self.folders.insert(path.to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Result of copying a path.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct CopiedEntry {
+    is_folder: bool,
+    /// Length of a file.
+    bytes: u64,
+}
+
+/// Copies the file, link or folder (without its content) at a path from one folder into another.
 ///
 /// # Errors
-/// Also if a file has more than `most` bytes.
-pub(super) fn copy_entry(root: &Path, copy: &Path, path: &Path, most: u64) -> io::Result<u64> {
+/// Also if a file has more than `most` bytes, or if the other folder has something at this path.
+pub(super) fn copy_entry(
+    root: &Path,
+    copy: &Path,
+    path: &Path,
+    most: u64,
+) -> io::Result<CopiedEntry> {
     let (from, to) = (&root.join(path), &copy.join(path));
     let metadata = files::symlink_metadata(from)?;
     if metadata.is_dir() {
-        files::create_dir_all(to)?;
+        files::create_dir(to)?;
         let mode = metadata.mode() & MODE | 0o700;
-        return files::set_permissions(to, files::Permissions::from_mode(mode)).map(|()| 0);
+        files::set_permissions(to, files::Permissions::from_mode(mode))?;
+        return Ok(CopiedEntry { is_folder: true, bytes: 0 });
     }
     if metadata.is_symlink() {
         let target = files::read_link(from)?;
@@ -100,13 +148,13 @@ pub(super) fn copy_entry(root: &Path, copy: &Path, path: &Path, most: u64) -> io
         if metadata.len() > most {
             return Err(too_large(root));
         }
-        let mut file = files::File::create(to)?;
+        let mut file = files::File::create_new(to)?;
         io::copy(&mut source.take(metadata.len()), &mut file)?;
         file.set_modified(metadata.modified()?)?;
         files::set_permissions(to, files::Permissions::from_mode(metadata.mode() & MODE))?;
-        return Ok(metadata.len());
+        return Ok(CopiedEntry { is_folder: false, bytes: metadata.len() });
     }
-    Ok(0) // sockets, pipes and devices are not source code
+    Ok(CopiedEntry::default()) // sockets, pipes and devices are not source code
 }
 
 /// Returns a digest of the names, types and contents of a folder's files, and of which files are executable, except the folders `without`.
@@ -120,7 +168,11 @@ pub(super) fn digest(root: &Path, without: &[PathBuf]) -> io::Result<String> {
         let (name, kind) = (path.as_os_str().as_encoded_bytes(), entry.file_type());
         let is_program = kind.is_file() && entry.metadata()?.mode() & 0o111 != 0;
         let is_link = u8::from(kind.is_symlink());
-        let marks = [u8::from(kind.is_dir()), is_link | u8::from(is_program) << 1];
+        let is_other = !(kind.is_dir() || kind.is_symlink() || kind.is_file());
+        let marks = [
+            u8::from(kind.is_dir()),
+            is_link | u8::from(is_program) << 1 | u8::from(is_other) << 2,
+        ];
         for part in [name, &marks] {
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part);
@@ -171,6 +223,12 @@ mod tests {
         changed("a", "");
         changed("a", "b");
         changed("ab", "");
+        nix::unistd::mkfifo(&dir.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let with_pipe = of();
+        fs::remove_file(dir.path().join("pipe")).unwrap();
+        fs::write(dir.path().join("pipe"), "").unwrap();
+        assert_ne!(of(), with_pipe);
+        fs::remove_file(dir.path().join("pipe")).unwrap();
         fs::set_permissions(dir.path().join("ab"), fs::Permissions::from_mode(0o744)).unwrap();
         assert!(!seen.contains(&of()), "a program");
         seen.push(of());
@@ -197,6 +255,34 @@ mod tests {
         // Opening the target of a link, such as a tape, could change it.
         let error = open_regular(&at("link")).err().unwrap();
         assert_eq!(error.raw_os_error(), Some(nix::libc::ELOOP));
+    }
+
+    /// While a folder is listed, its owner may replace it by a link and put it back.
+    #[test]
+    fn nothing_is_copied_through_a_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let at = |name: &str| root.join(name);
+        for folder in ["from/b", "from/c", "to", "elsewhere"] {
+            fs::create_dir_all(at(folder)).unwrap();
+        }
+        fs::write(at("from/b/file"), "new").unwrap();
+        fs::write(at("elsewhere/file"), "old").unwrap();
+        fs::rename(at("from/b"), at("b")).unwrap();
+        symlink(at("elsewhere"), at("from/b")).unwrap();
+        let (from, to) = (at("from"), at("to"));
+        let mut copy = FolderCopy::new(&from, &to);
+        copy.add(Path::new("b")).unwrap();
+        fs::remove_file(at("from/b")).unwrap();
+        fs::rename(at("b"), at("from/b")).unwrap();
+        assert!(copy.add(Path::new("b/file")).is_err());
+        // A name that is listed twice.
+        symlink(at("elsewhere/file"), at("to/c")).unwrap();
+        assert!(copy.add(Path::new("c")).is_err());
+        fs::remove_dir(at("from/c")).unwrap();
+        fs::write(at("from/c"), "new").unwrap();
+        assert!(copy.add(Path::new("c")).is_err());
+        assert_eq!(fs::read_to_string(at("elsewhere/file")).unwrap(), "old");
     }
 
     #[test]
@@ -234,7 +320,8 @@ mod tests {
         fs::File::options().write(true).open(dir.path().join("holes")).unwrap().set_len(0).unwrap();
         let copy_of = |most| copy_entry(dir.path(), copy.path(), Path::new("a"), most);
         assert!(copy_of(0).is_err());
-        assert_eq!(copy_of(1).unwrap(), 1);
+        assert_eq!(copy_of(1).unwrap().bytes, 1);
+        fs::remove_file(copy.path().join("a")).unwrap();
         copied().unwrap();
     }
 }

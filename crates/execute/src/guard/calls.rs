@@ -125,9 +125,13 @@ const OF_OTHERS: &[i64] = &[
     libc::SYS_prlimit64,
     libc::SYS_sched_setparam,
     libc::SYS_sched_setscheduler,
-    libc::SYS_sched_setattr,
     libc::SYS_sched_setaffinity,
 ];
+
+/// Policies of the scheduler that let a process run before all others, and the bits of the argument that hold the policy.
+const REAL_TIME: [u64; 3] =
+    [libc::SCHED_FIFO as u64, libc::SCHED_RR as u64, libc::SCHED_DEADLINE as u64];
+const POLICY: u64 = 0xff;
 
 /// Calls that identify a process by its number.
 const OF_PROCESS: &[i64] = &[
@@ -375,6 +379,12 @@ impl Filters {
         for &call in OF_OTHERS {
             refused.insert(call, vec![another(0)?]);
         }
+        // A process with a real-time priority would run instead of its guard. The newer call passes the priority in memory, hidden from
+        // filters.
+        let real_time = REAL_TIME.map(|policy| one((1, SeccompCmpOp::MaskedEq(POLICY), policy)));
+        let real_time = real_time.into_iter().collect::<Result<Vec<_>, _>>()?;
+        refused.entry(libc::SYS_sched_setscheduler).or_default().extend(real_time);
+        refused.insert(libc::SYS_sched_setattr, Vec::new());
         for (call, of_user) in OF_USER {
             refused.insert(call, vec![another(1)?, one((0, SeccompCmpOp::Eq, of_user))?]);
         }
@@ -537,6 +547,7 @@ fn of_x32() -> impl Iterator<Item = i64> {
         libc::SYS_close_range,
         libc::SYS_io_setup,
         libc::SYS_setrlimit,
+        libc::SYS_sched_setattr,
         libc::SYS_mmap,
         libc::SYS_fallocate,
         #[cfg(target_arch = "x86_64")]

@@ -9,6 +9,7 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use nix::errno::Errno;
@@ -37,6 +38,9 @@ const LOCKED: u64 = 64 << 10;
 pub(super) struct Launch {
     /// Command for `sh -c`.
     command: String,
+    /// Working folder of the command. The launch itself does not work there: the loader could take libraries of this program from it, if
+    /// `LD_LIBRARY_PATH` has an empty part.
+    folder: PathBuf,
     /// Limit on processor time, in seconds.
     cpu_seconds: u64,
     /// Limit on a file's size, in bytes.
@@ -56,6 +60,7 @@ impl Launch {
         let has_files = matches!(order.files, Files::Open { .. });
         Self {
             command: order.command.clone(),
+            folder: order.folder.clone(),
             cpu_seconds: order.limits.cpu_seconds.ceil() as u64 + 2,
             file_bytes: (!has_files).then(|| order.limits.disk_mb.saturating_mul(1 << 20)),
             open_files: (!has_files).then(|| open_files(order.limits.tasks() as u64)),
@@ -65,7 +70,7 @@ impl Launch {
         }
     }
 
-    /// Starts a process of this program that becomes the command in this view and in its control group. `command` has its folder,
+    /// Starts a process of this program that becomes the command in this view and in its control group. `command` has its
     /// environment and output set.
     ///
     /// # Errors
@@ -73,7 +78,7 @@ impl Launch {
     pub(super) fn start(&self, mut command: Command, view: &View) -> Result<Child, String> {
         let failed = |error: &dyn std::fmt::Display| format!("cannot start the command: {error}");
         let (mut own, its) = UnixStream::pair().map_err(|e| failed(&e))?;
-        command.stdin(OwnedFd::from(its)).process_group(0);
+        command.stdin(OwnedFd::from(its)).current_dir("/").process_group(0);
         let mut child = command.spawn().map_err(|e| failed(&e))?;
         drop(command); // it holds the other end
         let mut begin = || -> io::Result<String> {
@@ -117,6 +122,10 @@ impl Launch {
             let (soft, hard) =
                 getrlimit(Resource::RLIMIT_MEMLOCK).map_err(step("a limit of the system"))?;
             limit(Resource::RLIMIT_MEMLOCK, soft.min(LOCKED), hard.min(LOCKED))?;
+            // With a real-time priority, or a higher one than the guard's, the command would run instead of its guard.
+            for resource in [Resource::RLIMIT_RTPRIO, Resource::RLIMIT_NICE] {
+                limit(resource, 0, 0)?;
+            }
             limit(Resource::RLIMIT_CPU, self.cpu_seconds, self.cpu_seconds + 2)?;
             if let Some(bytes) = self.file_bytes {
                 limit(Resource::RLIMIT_FSIZE, bytes, bytes)?;
@@ -143,7 +152,11 @@ impl Launch {
                 let mut shell = Command::new("/bin/sh");
                 format!(
                     "/bin/sh: {}",
-                    shell.args(["-c", &self.command]).stdin(Stdio::null()).exec()
+                    shell
+                        .args(["-c", &self.command])
+                        .current_dir(&self.folder)
+                        .stdin(Stdio::null())
+                        .exec()
                 )
             }
             Err(refusal) => refusal,

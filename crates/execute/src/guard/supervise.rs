@@ -86,7 +86,6 @@ fn start(order: &RunOrder, view: View, alone: bool) -> Result<StartedRun, String
     prctl::set_dumpable(false).map_err(|e| format!("cannot close off the guard: {e}"))?;
     let mut command = launch::command();
     command
-        .current_dir(&order.folder)
         .stderr(writer.try_clone().map_err(failed("make a pipe"))?)
         .stdout(writer)
         .envs(order.environment.iter().map(|(name, value)| (name, value)));

@@ -84,11 +84,13 @@ impl Key {
             .map(Some)
     }
 
-    /// Creates a key from ASCII characters other than white space.
+    /// Creates a key from ASCII characters other than white space and `\\`. No key has a `\\` (RFC 6750), and in a text that repeats one,
+    /// it could not be told from an escape.
     pub(super) fn new(secret: &str) -> Option<Self> {
-        let mut header = HeaderValue::from_str(&format!("Bearer {secret}"))
-            .ok()
-            .filter(|_| !secret.is_empty() && secret.bytes().all(|byte| byte.is_ascii_graphic()))?;
+        let mut header = HeaderValue::from_str(&format!("Bearer {secret}")).ok().filter(|_| {
+            !secret.is_empty()
+                && secret.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\')
+        })?;
         header.set_sensitive(true);
         let mut key =
             Self { secrets: vec![secret.into()], header: Some(header), ..Self::default() };

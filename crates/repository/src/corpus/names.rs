@@ -95,9 +95,9 @@ fn names_behind(path: &str, kept: usize) -> Result<Vec<&str>, PathError> {
 }
 
 /// Folders of version control. Programs run commands from these folders: hooks, and programs named in settings.
-const VERSION_CONTROL: [&str; 12] = [
+const VERSION_CONTROL: [&str; 13] = [
     ".git", ".hg", ".svn", ".bzr", ".jj", ".sl", ".pijul", "_darcs", "_fossil_", ".fslckout",
-    ".repo", "_mtn",
+    ".fos", ".repo", "_mtn",
 ];
 /// Prefixes of the short names that Windows gives these folders; a number follows.
 const SHORT: [&str; 10] =
@@ -195,6 +195,7 @@ mod tests {
             "_darcs",
             "_FOSSIL_",
             ".fslckout",
+            ".fos",
             ".jj",
             ".sl",
             ".bzr",

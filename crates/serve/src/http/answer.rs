@@ -102,15 +102,18 @@ fn infill(answer: &Answer, wanted: &EditorRequest, text: &str, end: &StreamEnd) 
     if wanted.response_fields.is_empty() {
         return whole;
     }
-    // A nested field is named with both names, as in `timings/prompt_n`.
-    let field = |name: &String| {
-        let mut found = &whole;
-        for part in name.split('/') {
-            found = found.get(part)?;
+    let mut picked = Map::new();
+    for name in &wanted.response_fields {
+        // A nested field is named with both names, as in `timings/prompt_n`.
+        let found = || name.split('/').try_fold(&whole, |found, part| found.get(part));
+        // A name may be repeated, and a field may be long.
+        if !picked.contains_key(name)
+            && let Some(found) = found()
+        {
+            picked.insert(name.clone(), found.clone());
         }
-        Some((name.clone(), found.clone()))
-    };
-    Value::Object(wanted.response_fields.iter().filter_map(field).collect::<Map<_, _>>())
+    }
+    Value::Object(picked)
 }
 
 fn without_null(mut answer: Value, names: &[&str]) -> Value {
@@ -156,7 +159,7 @@ mod tests {
 
     #[test]
     fn fields_within_others_are_flat_where_the_editor_names_them() {
-        let body = json!({"input_prefix": "a", "response_fields": ["content", "timings/prompt_n", "nothing"]});
+        let body = json!({"input_prefix": "a", "response_fields": ["content", "timings/prompt_n", "nothing", "content"]});
         let wanted = EditorRequest::infill(&body).unwrap();
         let end = StreamEnd { timings: json!({"prompt_n": 3}), ..StreamEnd::default() };
         let answer = Answer::new("1".into(), "m".into());
