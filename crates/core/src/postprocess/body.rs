@@ -5,6 +5,7 @@ use repoformer_text::language::{BlockMarks, Language};
 use repoformer_text::lines::{is_space, strip, unfinished_line};
 
 use super::HoleContext;
+use super::context::shorten;
 use super::prefix::Prefixes;
 use super::uncut::{Cut, UncutReason};
 
@@ -28,19 +29,24 @@ pub(super) fn function_body(hole: &HoleContext<'_>, prediction: &str) -> Cut {
     }
     let left = SplitContext::new(hole);
     let (target, prediction) = (left.continuation(hole.target), left.continuation(prediction));
-    let parsed = match longest_prefix(&left.context, prediction) {
+    body_after(&shorten(&left.context), target, prediction)
+}
+
+/// Cuts target and prediction to the body of the last function in the context.
+pub(super) fn body_after(context: &str, target: &str, prediction: &str) -> Cut {
+    let parsed = match longest_prefix(context, prediction) {
         Ok(parsed) => parsed,
         Err(unparsed) => {
             let uncut = match unparsed {
                 ParseFailure::Bound => UncutReason::Bound,
-                ParseFailure::None => UncutReason::from_texts(&left.context, target),
+                ParseFailure::None => UncutReason::from_texts(context, target),
             };
             return Cut { uncut: Some(uncut), ..Cut::of_prediction(prediction) };
         }
     };
+    let number = bodies(&format!("{context}pass")).map(|bodies| bodies.len());
     let body = |text: &str| {
-        let number = bodies(&format!("{}pass", left.context))?.len();
-        let bodies = bodies(&format!("{}{text}", left.context))?;
+        let (number, bodies) = (number?, bodies(&format!("{context}{text}"))?);
         // If there is no function, the program uses number -1: the last.
         let place = number.checked_sub(1).or_else(|| bodies.len().checked_sub(1))?;
         bodies.into_iter().nth(place)
@@ -121,18 +127,66 @@ pub(super) fn longest_prefix<'a>(
 ) -> Result<&'a str, ParseFailure> {
     let longest =
         prediction.char_indices().nth(MOST_CHARACTERS).map_or(prediction.len(), |(at, _)| at);
-    let mut prefixes = Prefixes::by_line(left_context, &prediction[..longest]);
+    let mut prefixes = Prefixes::new(left_context, &prediction[..longest]);
+    prefixes.share_lines(0);
     if prefixes.parses(longest) {
         return Ok(prediction[..longest].trim_end_matches(is_space));
     }
     let limit = prefixes.limit();
+    prefixes.share_lines(limit);
     let ends = prediction[..longest].char_indices().map(|(at, _)| at);
-    let end = ends.rev().find(|&end| end <= limit && prefixes.parses(end));
+    let mut refused = None;
+    let end = ends.rev().filter(|&end| end <= limit).find(|&end| {
+        let last = last_token(left_context, &prediction[..end]);
+        let is_known = last.is_some() && last == refused;
+        if is_known || prefixes.parses(end) {
+            return !is_known;
+        }
+        refused = last.or(refused);
+        false
+    });
     match end {
         Some(end) => Ok(prediction[..end].trim_end_matches(is_space)),
         None if prefixes.are_exceeded() => Err(ParseFailure::Bound),
         None => Err(ParseFailure::None),
     }
+}
+
+/// Last token of a prefix that parses like each shorter prefix with the same last token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LastToken {
+    /// Name that begins here.
+    Name(usize),
+    /// White space that begins here, with or without an end of line.
+    Space(usize, bool),
+}
+
+/// Words that are not names everywhere, and those with which only some statements of Python 2 begin.
+const WORDS: [&str; 42] = [
+    "False", "None", "True", "__future__", "_", "and", "as", "assert", "async", "await", "break",
+    "case", "class", "continue", "def", "del", "elif", "else", "except", "exec", "finally", "for",
+    "from", "global", "if", "import", "in", "is", "lambda", "match", "nonlocal", "not", "or",
+    "pass", "print", "raise", "return", "try", "type", "while", "with", "yield",
+];
+
+/// Returns the last token of a prefix; `None` if it may be read in another way than a shorter one, like the end of a keyword or
+/// of a number.
+fn last_token(left_context: &str, prefix: &str) -> Option<LastToken> {
+    let rest = prefix.trim_end_matches([' ', '\n']);
+    if rest.len() < prefix.len() {
+        let before = if rest.is_empty() { left_context } else { rest };
+        let space = LastToken::Space(rest.len(), prefix[rest.len()..].contains('\n'));
+        return (!before.ends_with('\\')).then_some(space);
+    }
+    let start = prefix.trim_end_matches(|c: char| c == '_' || c.is_ascii_alphanumeric()).len();
+    let name = &prefix[start..];
+    let is_name = name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic());
+    let before = prefix[..start].chars().next_back().or_else(|| left_context.chars().next_back());
+    // Escapes, numbers such as `1.e5`, conversions such as `!r`, and names with other letters.
+    let is_apart = before.is_none_or(|c| {
+        c.is_ascii() && !c.is_ascii_alphanumeric() && !matches!(c, '\\' | '.' | '!' | '_')
+    });
+    (is_name && is_apart && !WORDS.contains(&name)).then_some(LastToken::Name(start))
 }
 
 /// Returns the bodies of the functions, each before the bodies inside it; `None` if a function has no body.

@@ -14,6 +14,7 @@
 
 mod body;
 mod chat;
+mod context;
 mod cut;
 mod hole;
 mod prefix;

@@ -40,14 +40,14 @@ impl Prefixes {
         prefixes
     }
 
-    /// Creates prefixes that are parsed line by line: prefixes that end in the same line also share the lines above it.
-    pub(super) fn by_line(left_context: &str, prediction: &str) -> Self {
-        let mut prefixes = Self::new(left_context, prediction);
-        let first = left_context.len() - unfinished_line(left_context).len();
-        let newlines = memchr::memchr_iter(b'\n', prediction.as_bytes());
-        let lines = newlines.map(|newline| left_context.len() + newline + 1);
-        std::iter::once(first).chain(lines).for_each(|start| prefixes.share(start));
-        prefixes
+    /// Shares the text above each line of the prediction up to a limit, so that prefixes that end in the same line are parsed
+    /// from there.
+    pub(super) fn share_lines(&mut self, limit: usize) {
+        let (left, prediction) = self.text.split_at(self.start);
+        let first = left.len() - unfinished_line(left).len();
+        let newlines = memchr::memchr_iter(b'\n', &prediction.as_bytes()[..limit]);
+        let lines: Vec<usize> = newlines.map(|newline| self.start + newline + 1).collect();
+        std::iter::once(first).chain(lines).for_each(|start| self.share(start));
     }
 
     /// Returns the number of bytes of the prediction after which no longer prefix parses, if the whole prediction does not
@@ -216,7 +216,8 @@ mod tests {
         ];
         let text = "return (x +\n        1)\ny = 2\n)\nelse:\n  '''a\n'''\ndef g(): pass\n  z";
         for left in lefts {
-            let mut all = [Prefixes::new(left, text), Prefixes::by_line(left, text)];
+            let mut all = [Prefixes::new(left, text), Prefixes::new(left, text)];
+            all[1].share_lines(text.len());
             for step in 0..=text.len() {
                 let length = step * 7 % (text.len() + 1);
                 let wanted = slow_parses(&format!("{left}{}", &text[..length]));
@@ -236,17 +237,18 @@ mod tests {
     #[test]
     fn an_early_error_limits_the_prefixes() {
         let text = format!("return x = ) else (\n{}", "    y = 1\n".repeat(50));
-        let limit = Prefixes::by_line("def f(x):\n    ", &text).limit();
+        let limit = Prefixes::new("def f(x):\n    ", &text).limit();
         assert!((20..100).contains(&limit), "{limit}");
         let whole = "return x\n";
-        assert_eq!(Prefixes::by_line("def f(x):\n    ", whole).limit(), whole.len());
+        assert_eq!(Prefixes::new("def f(x):\n    ", whole).limit(), whole.len());
     }
 
     #[test]
     fn all_prefixes_together_have_a_bound() {
         for unit in ["a?b:", "a()", "(", "\"\"\"x "] {
             let text = unit.repeat(4_000 / unit.len());
-            let mut prefixes = Prefixes::by_line("def f(x):\n    ", &text);
+            let mut prefixes = Prefixes::new("def f(x):\n    ", &text);
+            prefixes.share_lines(text.len());
             let parsed = (0..text.len()).rev().take_while(|end| {
                 prefixes.parses(*end);
                 !prefixes.are_exceeded()

@@ -122,6 +122,39 @@ fn cuts_before_an_early_error_equal_the_reference_programs_way() {
     }
 }
 
+/// Shortened contexts give the cuts of whole files.
+#[test]
+fn bodies_after_shortened_contexts_equal_those_after_whole_files() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data");
+    let path = data.join("tasks/function.jsonl");
+    let mut tasks = crate::task::TaskSet::read(&path).unwrap().set.into_tasks();
+    let repos = data.join("repos");
+    let mut files = TaskFiles::below(&repos).unwrap();
+    let mut shortened = 0;
+    let others: Vec<String> = tasks.iter().map(|task| task.ground_truth.clone()).collect();
+    for (task, other) in tasks.iter_mut().zip(others.iter().skip(1)).step_by(9) {
+        files.take_left(task);
+        let (left, own) = (HoleContext::new(task).known_left(), &task.ground_truth);
+        let first = own.split('\n').find(|line| !line.trim().is_empty()).unwrap();
+        let left = format!("{left}{}", &first[..first.len() - first.trim_start().len()]);
+        shortened += usize::from(context::shorten(&left).len() < left.len());
+        for prediction in [
+            format!("{own}\n\n\nclass Next:\n    def f(self):\n        return 1\n"),
+            format!("{own}\n    def next(self):\n{other}\nelse:\n    pass\n"),
+            format!("{other}):\n  x = (1\n{own}"),
+            format!("\"\"\"open\n{other}"),
+            own.replace(['(', ':'], ""),
+        ] {
+            let [target, start] = [own, &prediction].map(|text| text.trim_start_matches(is_space));
+            let whole = body::body_after(&left, target, start);
+            let short = body::function_body(&HoleContext::new(task), &prediction);
+            let of = |cut: uncut::Cut| (cut.target, cut.prediction, cut.uncut);
+            assert_eq!(of(short), of(whole), "{} {prediction}", task.id);
+        }
+    }
+    assert!(shortened > 10, "{shortened} contexts are shortened");
+}
+
 #[test]
 fn function_bodies() {
     let left = "def before():\n    return 0\n\n\ndef f(x):\n    \"\"\"Doc.\"\"\"\n";
