@@ -235,7 +235,7 @@ const FAKES: [(&str, &str, &str); 25] = [
 ];
 
 /// More code that fakes its verdict, by unittest alone.
-const OF_UNITTEST: [(&str, &str, &str); 4] = [
+const OF_UNITTEST: [(&str, &str, &str); 5] = [
     (
         "expected-failure",
         "import sys; sys._getframe(1).f_locals['self']._outcome.expecting_failure = True; return 4",
@@ -248,6 +248,7 @@ const OF_UNITTEST: [(&str, &str, &str); 4] = [
          if var in ('of', 'original'): cell.cell_contents = lambda *x: 'passed'\n    return 4",
         "TestResult.addError",
     ),
+    ("counts", "attempt.fake_counts()", PASSES),
     (
         "result-object",
         "import gc, unittest\n    for o in gc.get_objects():\n        if isinstance(o, unittest.TestResult): \
@@ -682,15 +683,14 @@ fn no_library_of_a_repository_is_loaded_before_the_limits() {
     place.write("repos/demo/libgcc_s.so.1", "no library\n");
     place.write("tasks.jsonl", jsonl(&[task("demo/0", "demo/calc.py", code, 1, 1)]));
     place.write("p.jsonl", jsonl(&[json!({"task_id": "demo/0", "pred": ["    return a + b"]})]));
-    let args =
-        "--repos-dir repos --tasks tasks.jsonl --cache-dir cache --threads 1 --predictions p.jsonl";
-    for flags in ["", "--isolation off"] {
-        place
-            .shell(&format!(
-                "LD_LIBRARY_PATH=: repoformer eval --exec {args} {flags} --json out.json"
-            ))
-            .done();
-        assert!(place.read("out.json").contains("\"pass@1\": 1.0"), "{}", place.read("out.json"));
+    let args = "--repos-dir repos --tasks tasks.jsonl --threads 1 --predictions p.jsonl";
+    for flags in ["--cache-dir one", "--cache-dir two --isolation off"] {
+        let eval = format!("LD_LIBRARY_PATH=: repoformer eval --exec {args} {flags}");
+        place.shell(&eval).done();
+    }
+    for cache in ["one", "two"] {
+        let results = place.read(&format!("{cache}/exec/tasks/results.jsonl"));
+        assert!(results.contains("\"status\":\"pass\""), "{results}");
     }
 }
 

@@ -135,6 +135,10 @@ impl Channel {
     pub(super) fn variables(&self, paths: Option<&str>) -> io::Result<[(&'static str, String); 2]> {
         let inode = fstat(self.commands.as_fd())?.st_ino;
         let folder = self.folder.to_string_lossy();
+        if folder.contains(':') {
+            let reason = format!("{folder}: Python reads no code from a path with ':'");
+            return Err(io::Error::other(reason));
+        }
         let paths = paths.filter(|paths| !paths.is_empty());
         let paths = paths.map_or(folder.clone().into_owned(), |paths| format!("{folder}:{paths}"));
         let socket = format!("{}:{inode}", self.commands.as_raw_fd());
