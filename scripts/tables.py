@@ -242,7 +242,7 @@ def packages(bench, kind):
 
 def aligned(bench):
     """The embedded model, with definitions shown in several ways."""
-    yield ["ranker", "align", "API: EM / ES", "API: ES, less none", "lines: EM / ES", "lines: ES, less none"]
+    yield ["ranker", "align", "API: EM / ES", "API: ES gain", "lines: EM / ES", "lines: ES gain"]
     ways = [("jaccard", "none"), (LINE_RECIPROCAL, "none"), *((ranker, align) for ranker in ("definitions", RRF) for align in ("none", "enclosing", "signature"))]
     cells = {way: [] for way in [("(none)", ""), *ways]}
     for kind in ["api", "line"]:

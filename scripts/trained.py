@@ -762,7 +762,7 @@ class Tables:
                 title, f"{100 * row['em']:.1f}", interval(row["es"], *row["es_interval"]), interval(es["mean"], es["low"], es["high"]),
                 f"{100 * row['with_retrieved']:.0f} %", f"{point['auc']:.2f}", "" if error is None else f"{error:.3f}",
             ])
-        return table([f"{model}, {kind}s: policy", "EM", "ES", "ES, less always", "retrieves for", "AUC", "ECE"], lines)
+        return table([f"{model}, {kind}s: policy", "EM", "ES", "ES − always", "retrieves for", "AUC", "ECE"], lines)
 
     def latencies(self):
         """What the policies of the model that decides save, on a server."""
