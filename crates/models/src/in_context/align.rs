@@ -64,7 +64,9 @@ impl Alignment {
     fn gain(&self, line: usize) -> f64 {
         let similarity = self.similarities[line];
         let information = (self.line_information[line] / p::FULL_INFORMATION).min(1.0);
-        libm::pow(similarity, p::POWER) * information - p::MISMATCH * (1.0 - similarity)
+        // Most lines share nothing.
+        let gain = if similarity == 0.0 { 0.0 } else { libm::pow(similarity, p::POWER) };
+        gain * information - p::MISMATCH * (1.0 - similarity)
     }
 
     /// Returns, for each line, the Dice coefficient of its tokens and the tokens of `one`, as multisets weighted by information.

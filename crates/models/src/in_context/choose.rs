@@ -110,14 +110,16 @@ fn best(predictor: &Predictor<'_>, candidates: Vec<Candidate>) -> Option<Vec<Pie
     let vocabulary = &predictor.corpus.vocabulary;
     let text = |candidate: &Candidate| {
         let line: String = candidate.pieces.iter().map(|piece| vocabulary.write(*piece)).collect();
-        line.chars().take(COMPARED).collect()
+        let text: String = line.chars().take(COMPARED).collect();
+        (text.chars().count(), text)
     };
-    let texts: Vec<String> = candidates.iter().map(text).collect();
+    let texts: Vec<(usize, String)> = candidates.iter().map(text).collect();
     let gain = |candidate: &Candidate| candidate.mass * (1.0 + search::EXACT_BONUS);
     let mut gains: Vec<f64> = candidates.iter().map(gain).collect();
-    for (a, text) in texts.iter().enumerate() {
-        for b in 0..a {
-            let similarity = levenshtein::similarity(text, &texts[b]);
+    for (a, (length, text)) in texts.iter().enumerate() {
+        for (b, (other_length, other)) in texts[..a].iter().enumerate() {
+            let longest = (*length).max(*other_length).max(1);
+            let similarity = 1.0 - levenshtein::distance(text, other) as f64 / longest as f64;
             gains[a] += candidates[b].mass * similarity;
             gains[b] += candidates[a].mass * similarity;
         }

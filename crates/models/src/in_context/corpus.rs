@@ -39,6 +39,8 @@ pub(super) struct Corpus {
     pub blocks: usize,
     /// Whether the last line is indented by tabs.
     pub tabs: bool,
+    /// For each line of the current file, the logarithm of its distance to the hole.
+    own_distances: Vec<f64>,
 }
 
 /// Indentation beyond this is not distinguished.
@@ -66,6 +68,7 @@ impl Corpus {
             places: Vec::new(),
             blocks,
             tabs: false,
+            own_distances: Vec::new(),
         };
         corpus.fill(&lines);
         let vocabulary = &mut corpus.vocabulary;
@@ -73,6 +76,8 @@ impl Corpus {
         let text = text.map(|line| vocabulary.tokenize(line, MAX_LINE_TOKENS)).collect();
         corpus.index();
         corpus.trace();
+        let distances = (1..=corpus.lines.len() - corpus.own_lines()).rev();
+        corpus.own_distances = distances.map(|distance| libm::log(distance as f64)).collect();
         (corpus, text)
     }
 
@@ -147,6 +152,11 @@ impl Corpus {
     /// Returns the number of blocks between a line's block and the last one; `None` for a line of the current file.
     pub(super) fn distance_to_last_block(&self, line: &Line) -> Option<usize> {
         self.blocks.checked_sub(line.source + 1)
+    }
+
+    /// Returns the logarithm of the distance of a line of the current file to the hole.
+    pub(super) fn log_distance(&self, line: usize) -> f64 {
+        self.own_distances[line + self.own_distances.len() - self.lines.len()]
     }
 
     /// Returns the token after a position: the next token of the line, or the newline.

@@ -1,10 +1,12 @@
 //! Evidence for and against a line of the prompt as the next line.
 
+use std::sync::LazyLock;
+
 use super::align::Alignment;
 use super::corpus::Corpus;
 use super::history::History;
 use super::lexer::{Core, Piece};
-use super::parameters::{REPEAT_WINDOW, line as w};
+use super::parameters::{MAX_LINE_TOKENS, REPEAT_WINDOW, line as w};
 
 #[derive(Debug)]
 pub(super) struct Evidence<'a> {
@@ -14,6 +16,10 @@ pub(super) struct Evidence<'a> {
     /// For each core, whether the current file contains it.
     known: Vec<bool>,
 }
+
+/// Logarithm of each number up to the greatest length of a line plus one.
+static LOGARITHMS: LazyLock<[f64; MAX_LINE_TOKENS + 2]> =
+    LazyLock::new(|| std::array::from_fn(|number| libm::log(number as f64)));
 
 fn flag(value: bool) -> f64 {
     f64::from(u8::from(value))
@@ -49,7 +55,7 @@ impl<'a> Evidence<'a> {
             + w::DEPTH * depth as f64;
         weight += match self.corpus.distance_to_last_block(line) {
             Some(rank) => w::RANK * rank as f64,
-            None => w::OWN + w::DISTANCE * libm::log((self.corpus.lines.len() - index) as f64),
+            None => w::OWN + w::DISTANCE * self.corpus.log_distance(index),
         };
         weight
     }
@@ -101,8 +107,8 @@ impl<'a> Evidence<'a> {
         w::LAST_TOKEN * flag(suffix > 0)
             + w::FIRST_TOKEN * flag(starts(1))
             + w::FIRST_TWO_TOKENS * flag(starts(2))
-            + w::SUFFIX * libm::log(1.0 + suffix as f64)
-            + w::SUFFIX_SHAPE * libm::log(1.0 + shape as f64)
+            + w::SUFFIX * LOGARITHMS[1 + suffix]
+            + w::SUFFIX_SHAPE * LOGARITHMS[1 + shape]
     }
 
     /// Returns the weight of the line two before the candidate, compared with the last line but one.

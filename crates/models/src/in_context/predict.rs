@@ -36,8 +36,11 @@ struct Offer {
 pub(super) struct Predictor<'a> {
     pub corpus: &'a Corpus,
     pub templates: &'a [Template],
-    /// For each line, the factor of its tokens in short contexts.
-    line_factors: Vec<f64>,
+    alignment: &'a Alignment,
+    /// For each line, the factor of its tokens in short contexts, once it is needed.
+    line_factors: Vec<Option<f64>>,
+    /// Weight of each length of a short context.
+    growth: [f64; p::LONGEST + 1],
     /// Votes by piece.
     votes: Vec<f64>,
     voted: Vec<Piece>,
@@ -49,14 +52,15 @@ const NEGLIGIBLE: f64 = 1e-7;
 impl<'a> Predictor<'a> {
     pub(super) fn new(
         corpus: &'a Corpus,
-        alignment: &Alignment,
+        alignment: &'a Alignment,
         templates: &'a [Template],
     ) -> Self {
-        let factor = |line| line_factor(corpus, alignment, line);
         Self {
             corpus,
             templates,
-            line_factors: (0..corpus.lines.len()).map(factor).collect(),
+            alignment,
+            line_factors: vec![None; corpus.lines.len()],
+            growth: std::array::from_fn(|length| libm::exp(p::GROWTH * length as f64)),
             votes: vec![0.0; Piece::count(corpus.vocabulary.len())],
             voted: Vec::new(),
         }
@@ -144,8 +148,11 @@ impl<'a> Predictor<'a> {
         for &place in places.take(p::MAX_PLACES) {
             let place = place as usize;
             let length = self.match_length(pieces, place).min(p::LONGEST);
-            let factor = self.line_factors[corpus.line_of[place] as usize];
-            self.vote(corpus.follower(place), factor * libm::exp(p::GROWTH * length as f64));
+            let line = corpus.line_of[place] as usize;
+            let alignment = self.alignment;
+            let factor = *self.line_factors[line]
+                .get_or_insert_with(|| line_factor(corpus, alignment, line));
+            self.vote(corpus.follower(place), factor * self.growth[length]);
         }
     }
 
@@ -203,7 +210,7 @@ fn line_factor(corpus: &Corpus, alignment: &Alignment, index: usize) -> f64 {
     let aligned = corpus.previous(index).map_or(0.0, |before| alignment.scores[before]);
     let near = match corpus.distance_to_last_block(&corpus.lines[index]) {
         Some(rank) => p::RANK * rank as f64,
-        None => p::OWN - p::DISTANCE * libm::log((corpus.lines.len() - index) as f64),
+        None => p::OWN - p::DISTANCE * corpus.log_distance(index),
     };
     libm::exp(p::ALIGNMENT * aligned + near)
 }
