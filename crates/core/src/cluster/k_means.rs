@@ -1,8 +1,10 @@
 //! Lloyd's k-means on sparse vectors of unit length.
 //!
-//! The distance to a centroid is |x|² − 2 x·c + |c|². The products of a document with all centroids come from lists of the
-//! centroids that have each of the document's terms. The distance to a centroid with none of these terms is |x|² + |c|², so
-//! only the shortest such centroid can be nearest. All sums are computed in the order of the documents, so the result does not
+//! The distance to a centroid is |x|² − 2 x·c + |c|², so the nearest centroid has the greatest *closeness* 2 x·c − |c|². Most
+//! centroids are excluded by an upper bound. The document's terms are divided into frequent ones, which many centroids have, and
+//! the others. By the inequality of Cauchy and Schwarz, the frequent terms f add at most 2 |x_f| |c| to a centroid's closeness,
+//! and a centroid with no other term is at most |x_f|² close. As many terms count as frequent as this bound allows, and only the
+//! lists of centroids that have one of the other terms are read. All sums are computed in a fixed order, so the result does not
 //! depend on scheduling.
 
 use rayon::prelude::*;
@@ -31,7 +33,7 @@ const AT_ONCE: usize = 256;
 /// ```
 pub fn k_means(vectors: &TfIdfVectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> Vec<usize> {
     let k = k.clamp(1, vectors.len().max(1));
-    let seeds = seeds(vectors, k, draw);
+    let Seeds { documents: seeds, nearest: mut guesses } = seeds(vectors, k, draw);
     let mut clusters = vec![usize::MAX; vectors.len()];
     for (cluster, seed) in seeds.iter().enumerate() {
         clusters[*seed] = cluster;
@@ -44,7 +46,7 @@ pub fn k_means(vectors: &TfIdfVectors, k: usize, draw: &mut dyn FnMut(u64) -> u6
         let mut nearest: Vec<NearestCentroid> = documents
             .map_init(Scratch::default, |scratch, document| {
                 work.advance(1);
-                centroids.nearest(vectors.row(document), scratch)
+                centroids.nearest(vectors.row(document), guesses[document], scratch)
             })
             .collect();
         let found = nearest.iter().map(|nearest| nearest.cluster);
@@ -53,6 +55,7 @@ pub fn k_means(vectors: &TfIdfVectors, k: usize, draw: &mut dyn FnMut(u64) -> u6
         }
         clusters = found.collect();
         fill_empty(centroids.count(), &mut clusters, &mut nearest);
+        guesses.copy_from_slice(&clusters);
         centroids = Centroids::means(vectors, &clusters, centroids.count());
     }
     in_order(clusters)
@@ -60,12 +63,23 @@ pub fn k_means(vectors: &TfIdfVectors, k: usize, draw: &mut dyn FnMut(u64) -> u6
 
 /// Distance between vectors of length 1 that is larger than rounding errors.
 const MARGIN: f64 = 1e-5;
+/// Difference of closeness that is larger than rounding errors.
+const CLOSE: f64 = 1e-9;
+
+/// First centroids.
+struct Seeds {
+    /// Document of each centroid.
+    documents: Vec<usize>,
+    /// For each document, a centroid that is near.
+    nearest: Vec<usize>,
+}
 
 /// Draws the first centroids: each a document, with probability proportional to its squared distance from the earlier ones.
-fn seeds(vectors: &TfIdfVectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> Vec<usize> {
+fn seeds(vectors: &TfIdfVectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> Seeds {
     let mut seeds = Vec::with_capacity(k);
+    let mut nearest = vec![0; vectors.len()];
     if vectors.is_empty() {
-        return seeds;
+        return Seeds { documents: seeds, nearest };
     }
     let by_term = Postings::new(vectors);
     let squares: Vec<f64> =
@@ -80,6 +94,9 @@ fn seeds(vectors: &TfIdfVectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> 
         by_term.products(vectors.row(next), &mut products);
         for (document, distance) in distances.iter_mut().enumerate() {
             let apart = squares[document] + squares[next] - 2.0 * products[document];
+            if apart < *distance {
+                nearest[document] = seeds.len() - 1;
+            }
             *distance = distance.min(apart.max(0.0));
             // Rounding error: the documents are equal.
             if *distance < 1e-9 {
@@ -88,7 +105,7 @@ fn seeds(vectors: &TfIdfVectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> 
         }
         let total: f64 = distances.iter().sum();
         if seeds.len() == k || total <= 0.0 {
-            return seeds;
+            return Seeds { documents: seeds, nearest };
         }
         let mut left = total * (draw(1 << 53) as f64 / (1_u64 << 53) as f64);
         let is_it = |distance: &f64| {
@@ -135,19 +152,27 @@ impl Postings {
 
 /// Means of clusters.
 struct Centroids {
+    /// Terms of each centroid, ascending, with their weights.
+    rows: Vec<Vec<(u32, f64)>>,
     /// Centroids that have each term, ascending, with their weights.
     of_term: Vec<Vec<(u32, f64)>>,
     /// Squared length of each centroid.
     squares: Vec<f64>,
+    /// Length of each centroid.
+    lengths: Vec<f64>,
     /// Centroid of least length.
     shortest: usize,
 }
 
-/// Products of one document with all centroids, and the centroids with a nonzero product.
+/// Products of one document with centroids, and the centroids with a nonzero product.
 #[derive(Default)]
 struct Scratch {
     products: Vec<f64>,
     touched: Vec<u32>,
+    /// The document's terms, the most frequent first.
+    terms: Vec<(u32, f32)>,
+    /// Length of the vector of the last frequent terms, by their number.
+    bounds: Vec<f64>,
 }
 
 /// Centroid nearest to a document.
@@ -166,6 +191,7 @@ impl Centroids {
             }
         }
         let mut of_term: Vec<Vec<(u32, f64)>> = vec![Vec::new(); vectors.terms()];
+        let mut rows = Vec::with_capacity(count);
         let mut squares = vec![0.0; count];
         let mut sums = vec![0.0_f64; vectors.terms()];
         for (cluster, members) in members.iter().enumerate() {
@@ -184,41 +210,106 @@ impl Centroids {
                 squares[cluster] += *mean * *mean;
                 of_term[*term as usize].push((cluster as u32, *mean));
             }
+            row.sort_unstable_by_key(|(term, _)| *term);
+            rows.push(row);
         }
         let shorter = |a: &usize, b: &usize| squares[*a].total_cmp(&squares[*b]);
-        Self { shortest: (0..count).min_by(shorter).unwrap_or(0), of_term, squares }
+        let shortest = (0..count).min_by(shorter).unwrap_or(0);
+        let lengths = squares.iter().map(|square| square.sqrt()).collect();
+        Self { rows, of_term, squares, lengths, shortest }
     }
 
     fn count(&self) -> usize {
         self.squares.len()
     }
 
-    /// Finds the centroid nearest to a document; among equally near ones, the first.
-    fn nearest(&self, row: &[(u32, f32)], scratch: &mut Scratch) -> NearestCentroid {
-        scratch.products.resize(self.count(), 0.0);
+    /// Returns the weight of a term in a centroid.
+    fn weight(&self, cluster: usize, term: u32) -> f64 {
+        let row = &self.rows[cluster];
+        row.binary_search_by_key(&term, |(other, _)| *other).map_or(0.0, |at| row[at].1)
+    }
+
+    /// Returns the closeness of a centroid to a document.
+    fn closeness(&self, row: &[(u32, f32)], cluster: usize) -> f64 {
+        let mut rest = &self.rows[cluster][..];
+        let mut product = 0.0;
         for (term, weight) in row {
+            let at = rest.partition_point(|(other, _)| other < term);
+            rest = &rest[at..];
+            match rest.first() {
+                Some((other, mean)) if other == term => product += f64::from(*weight) * mean,
+                Some(_) => {}
+                None => break,
+            }
+        }
+        2.0 * product - self.squares[cluster]
+    }
+
+    /// Finds the centroid nearest to a document; among equally near ones, the first. `guess` is a centroid that is probably near.
+    fn nearest(&self, row: &[(u32, f32)], guess: usize, scratch: &mut Scratch) -> NearestCentroid {
+        let Scratch { products, touched, terms, bounds } = scratch;
+        let mut best = (self.closeness(row, self.shortest), self.shortest);
+        let mut compete = |cluster: usize| {
+            let closeness = self.closeness(row, cluster);
+            if closeness > best.0 || closeness == best.0 && cluster < best.1 {
+                best = (closeness, cluster);
+            }
+            best.0
+        };
+        let mut to_beat = compete(guess);
+        terms.clear();
+        terms.extend_from_slice(row);
+        let frequency = |term: u32| self.of_term[term as usize].len();
+        terms.sort_unstable_by_key(|(term, _)| (std::cmp::Reverse(frequency(*term)), *term));
+        let (mut frequent, mut square_left) = (0, 0.0);
+        for (_, weight) in &*terms {
+            let more = square_left + f64::from(*weight).powi(2);
+            if more + CLOSE >= to_beat {
+                break;
+            }
+            (frequent, square_left) = (frequent + 1, more);
+        }
+        products.resize(self.count(), 0.0);
+        for (term, weight) in &terms[frequent..] {
             for (cluster, mean) in &self.of_term[*term as usize] {
-                let product = &mut scratch.products[*cluster as usize];
+                let product = &mut products[*cluster as usize];
                 if *product == 0.0 {
-                    scratch.touched.push(*cluster);
+                    touched.push(*cluster);
                 }
                 *product += f64::from(*weight) * mean;
             }
         }
-        let mut cluster = self.shortest;
-        let apart = |cluster: usize| self.squares[cluster] - 2.0 * scratch.products[cluster];
-        let mut least = apart(cluster);
-        for &other in &scratch.touched {
-            let (other, distance) = (other as usize, apart(other as usize));
-            if distance < least || distance == least && other < cluster {
-                (cluster, least) = (other, distance);
+        // The heaviest of the frequent terms first: they lower the bound most.
+        let (frequent, _) = terms.split_at_mut(frequent);
+        frequent.sort_unstable_by(|a, b| b.1.total_cmp(&a.1));
+        bounds.clear();
+        bounds.push(0.0);
+        bounds.extend(frequent.iter().rev().scan(0.0, |square, (_, weight)| {
+            *square += f64::from(*weight).powi(2);
+            Some(square.sqrt())
+        }));
+        for cluster in touched.drain(..) {
+            let cluster = cluster as usize;
+            let (length, square) = (self.lengths[cluster], self.squares[cluster]);
+            let mut product = std::mem::take(&mut products[cluster]);
+            let is_excluded = |product: f64, left: f64| {
+                2.0 * (product + left * length) - square + CLOSE < to_beat
+            };
+            let mut lefts = bounds.iter().rev();
+            let mut excluded = lefts.next().is_some_and(|left| is_excluded(product, *left));
+            for ((term, weight), left) in frequent.iter().zip(lefts) {
+                if excluded {
+                    break;
+                }
+                product += f64::from(*weight) * self.weight(cluster, *term);
+                excluded = is_excluded(product, *left);
+            }
+            if !excluded {
+                to_beat = compete(cluster);
             }
         }
-        for cluster in scratch.touched.drain(..) {
-            scratch.products[cluster as usize] = 0.0;
-        }
-        let distance = (least + square(row)).max(0.0).sqrt();
-        NearestCentroid { cluster, distance }
+        let distance = (square(row) - best.0).max(0.0).sqrt();
+        NearestCentroid { cluster: best.1, distance }
     }
 }
 
@@ -290,7 +381,7 @@ mod tests {
         let distance =
             |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum() };
         let mut draw = chance(seed);
-        let first = seeds(vectors, k.clamp(1, vectors.len().max(1)), &mut draw);
+        let first = seeds(vectors, k.clamp(1, vectors.len().max(1)), &mut draw).documents;
         let mut centroids: Vec<Vec<f64>> = first.iter().map(|seed| dense[*seed].clone()).collect();
         let mut clusters = vec![usize::MAX; dense.len()];
         for _ in 0..ROUNDS {
