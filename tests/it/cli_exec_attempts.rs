@@ -672,6 +672,55 @@ fn nothing_is_written_through_a_link_of_a_repository() {
     }
 }
 
+/// A repository chose where its link leads, and the user named a path below it.
+#[test]
+#[ignore = "needs python3"]
+fn a_link_that_a_command_names_shows_nothing_that_is_hidden() {
+    let place = Place::empty();
+    let code = "def add(a, b):\n    return a + b\n";
+    let tests = "import os, unittest, calc\n\n\nclass Case(unittest.TestCase):\n    def test_add(self):\n        \
+                 calc.add(1, 2)\n        link = os.environ['LINK']\n        \
+                 assert os.path.getsize(link + link[:-15] + '/tasks.jsonl') == 0, 'tasks'\n        \
+                 assert not os.path.exists(link + '/dev/processes'), 'processes'\n        \
+                 assert open(link[:-3] + 'file').read() == 'named', 'a file is shown'\n";
+    place.write("repos/demo/calc.py", code);
+    place.write("repos/demo/file", "named");
+    place.write("repos/demo/test_calc.py", tests);
+    place.write("tasks.jsonl", jsonl(&[task("demo/0", "demo/calc.py", code, 1, 1)]));
+    place.write("p.jsonl", jsonl(&[json!({"task_id": "demo/0", "pred": ["    return a + b"]})]));
+    place.shell("ln -s / repos/demo/src").done();
+    let args =
+        "--repos-dir repos --tasks tasks.jsonl --threads 1 --predictions p.jsonl --cache-dir cache";
+    let command = "LINK=$PWD/repos/demo/src PATH=$PWD/repos/{repository}/src/bin:$PATH F=$PWD/repos/demo/file python3 -m unittest";
+    place.shell(&format!("repoformer eval --exec {args} --test-cmd \"{command}\"")).done();
+    let results = place.read("cache/exec/tasks/results.jsonl");
+    assert!(results.contains("\"status\":\"pass\""), "{results}");
+}
+
+/// A setup command is code of the repository, too.
+#[test]
+#[ignore = "needs python3"]
+fn a_setup_command_replaces_no_folder_of_the_copies() {
+    let place = Place::empty();
+    let code = "def add(a, b):\n    return a + b\n";
+    place.write("repos/demo/calc.py", code);
+    place.write("repos/demo/test_calc.py", TESTS);
+    place.write("repos/demo/scratch/notes", "kept");
+    place.write("tasks.jsonl", jsonl(&[task("demo/0", "demo/calc.py", code, 1, 1)]));
+    place.write("p.jsonl", jsonl(&[json!({"task_id": "demo/0", "pred": ["    return a + b"]})]));
+    let args = "--repos-dir repos --tasks tasks.jsonl --threads 1 --predictions p.jsonl --cache-dir cache --work-dir work";
+    for up in ["../..", "..", ".", "../../../.."] {
+        let setup = format!(
+            "touch built; P=$(realpath {up}); mv $P $P.x && ln -s $PWD/../../../../repos/demo $P; true"
+        );
+        place.shell(&format!("repoformer eval --exec {args} --setup-cmd '{setup}'")).done();
+        assert_eq!(place.read("repos/demo/scratch/notes"), "kept");
+        place
+            .shell("test ! -e repos/demo/built -a ! -e repos/demo/stamp.json -a ! -L work/demo")
+            .done();
+    }
+}
+
 /// With an empty part of `LD_LIBRARY_PATH`, the loader looks for libraries in the working folder.
 #[test]
 #[ignore = "needs python3"]

@@ -215,6 +215,8 @@ impl<'a> Copies<'a> {
         let mut order =
             RunOrder { folder: copy.folder.clone(), scratch: copy.scratch.clone(), ..order };
         order.hidden = hidden_places(&self.answers, &order.named, &self.repos_dir);
+        check_in_place(&copy.folder)
+            .map_err(|e| Error::writing(&copy.folder, "run tests here", e))?;
         order.beside = self.workers.saturating_sub(1);
         order.environment.extend(variables.map(|(name, value)| (name.into(), value.into())));
         let outcome = self.guard.run(order)?;
@@ -285,7 +287,9 @@ impl<'a> Copies<'a> {
                     return Err(broken(format!("{from}: it changed while it was copied")));
                 }
                 if let Some(command) = command {
+                    empty(&scratch).map_err(|e| at(&scratch, e))?;
                     self.set_up(&folder, &scratch, command)?;
+                    check_in_place(&folder).map_err(|e| at(&folder, e))?;
                     remove_special_modes(&folder).map_err(|e| at(&folder, e))?;
                 }
                 let mut snapshot = Snapshot::default();
@@ -310,7 +314,8 @@ impl<'a> Copies<'a> {
         Ok(Copy { folder, scratch, pristine: kept })
     }
 
-    /// Returns the folders that contain the user's repositories: their folder, and targets of its links outside.
+    /// Returns the folders that contain the user's repositories (their folder, and targets of its links outside), and the folder of the
+    /// copies.
     fn protected_folders(&self) -> Vec<PathBuf> {
         let entries = files::read_dir(&self.repos_dir).into_iter().flatten().flatten();
         let named = self.repositories.iter().map(|source| self.repos_dir.join(&source.name));
@@ -319,7 +324,7 @@ impl<'a> Copies<'a> {
         elsewhere.retain(|path| !path.starts_with(&self.repos_dir) && path.is_dir());
         elsewhere.sort();
         elsewhere.dedup();
-        [vec![self.repos_dir.clone()], elsewhere].concat()
+        [vec![self.repos_dir.clone()], elsewhere, vec![self.work_dir.clone()]].concat()
     }
 
     fn set_up(&self, folder: &Path, scratch: &Path, command: String) -> Result<(), CopyFailure> {
@@ -381,6 +386,14 @@ fn no_room_reason(place: &Path) -> Message {
         ),
         UserChoice::WorkFolder
     ]
+}
+
+/// Checks that no part of a folder's path became a link: a setup command could have replaced a folder above the copies.
+fn check_in_place(folder: &Path) -> io::Result<()> {
+    if files::canonicalize(folder)? == folder {
+        return Ok(());
+    }
+    Err(io::Error::other("a part of its path became a link"))
 }
 
 /// Denies other users access to a folder, because their changes there would become test results.

@@ -6,6 +6,7 @@
 //! owners and modes belong to the whole system. Finally, a second user namespace is entered, within which the mounts of the first one
 //! cannot be undone.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -20,7 +21,7 @@ use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, sendto, socket,
 };
-use nix::sys::stat::{Mode, SFlag, stat};
+use nix::sys::stat::{Mode, SFlag, fstat, stat};
 use nix::unistd::{getegid, geteuid};
 
 use super::group::{Handles, RunGroup};
@@ -141,8 +142,8 @@ pub(super) fn mount_view(order: &RunOrder) -> Result<View, Refusal> {
     match &order.files {
         Files::Open { protected } => {
             view.group = open_group(order)?;
-            // The copy may be inside the folder of repositories, or be a cache next to them.
-            let copy = HeldFolder::new(&order.folder)?;
+            // They are inside the protected folder of copies. As mount points, they cannot be replaced.
+            let own = [&order.folder, &order.scratch].map(|folder| HeldFolder::new(folder));
             for folder in protected {
                 bind(folder, folder, MsFlags::MS_REC).map_err(at("the repositories"))?;
                 let mut flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
@@ -152,8 +153,9 @@ pub(super) fn mount_view(order: &RunOrder) -> Result<View, Refusal> {
                     |mount: &&Mount| mount.path.starts_with(folder) && mount.path != *folder;
                 mounts.iter().filter(below).try_for_each(keep_mount)?;
             }
-            if protected.iter().any(|folder| order.folder.starts_with(folder)) {
-                bind(&copy.reach(), &order.folder, MsFlags::MS_REC).map_err(at("the copy"))?;
+            for folder in own {
+                let folder = folder?;
+                bind(&folder.reach(), &folder.path, MsFlags::MS_REC).map_err(at("the copy"))?;
             }
         }
         Files::Layered | Files::InPlace => {
@@ -236,7 +238,7 @@ fn keep_mount(mount: &Mount) -> Result<(), Refusal> {
     }
 }
 
-/// Folder that stays reachable when another file system is mounted over it.
+/// Folder or file that stays reachable when another file system is mounted over it.
 #[derive(Debug)]
 struct HeldFolder {
     path: PathBuf,
@@ -437,18 +439,59 @@ fn hide(hidden: &HiddenPlace, null: &Path, place: &str) -> Result<(), Refusal> {
     let Ok(metadata) = stat(&hidden.path) else {
         return Ok(()); // not there, or in one that was hidden before
     };
-    let failed = at("hide");
     if SFlag::from_bits_truncate(metadata.st_mode) & SFlag::S_IFMT != SFlag::S_IFDIR {
-        return bind(null, &hidden.path, MsFlags::empty()).map_err(failed);
+        return bind(null, &hidden.path, MsFlags::empty()).map_err(at("hide"));
     }
-    let kept = hidden.kept.iter().filter(|path| path.exists());
-    let kept: Vec<HeldFolder> = kept.map(|path| HeldFolder::new(path)).collect::<Result<_, _>>()?;
+    let kept: BTreeSet<&PathBuf> = hidden.kept.iter().filter(|path| path.exists()).collect();
+    let kept: Vec<KeptPart> =
+        kept.into_iter().map(|path| KeptPart::new(path)).collect::<Result<_, _>>()?;
     empty(&hidden.path, place).map_err(at("hide"))?;
-    for part in kept {
-        fs::create_dir_all(&part.path).map_err(at("hide"))?;
-        bind(&part.reach(), &part.path, MsFlags::MS_REC).map_err(&failed)?;
+    kept.iter().try_for_each(|part| part.put_back())
+}
+
+/// File or folder that stays visible in a hidden folder.
+enum KeptPart {
+    Folder(HeldFolder),
+    File(HeldFolder),
+    /// A link leads to what the command sees at its target: the owner of a repository chose the target.
+    Link {
+        path: PathBuf,
+        target: PathBuf,
+    },
+}
+
+impl KeptPart {
+    fn new(path: &Path) -> Result<Self, Refusal> {
+        let failed = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
+        let flags = OFlag::O_PATH | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW;
+        let handle = open(path, flags, Mode::empty()).map_err(|e| failed(&e))?;
+        let kind = fstat(&handle).map_err(|e| failed(&e))?.st_mode;
+        let held = HeldFolder { path: path.to_owned(), handle };
+        match SFlag::from_bits_truncate(kind) & SFlag::S_IFMT {
+            SFlag::S_IFDIR => Ok(Self::Folder(held)),
+            SFlag::S_IFLNK => {
+                let target = fs::read_link(path).map_err(|e| failed(&e))?;
+                Ok(Self::Link { path: held.path, target })
+            }
+            _ => Ok(Self::File(held)),
+        }
     }
-    Ok(())
+
+    /// Shows the part again in its folder, which is empty now.
+    fn put_back(&self) -> Result<(), Refusal> {
+        let held = match self {
+            Self::Link { path, target } => return symlink(target, path).map_err(at("hide")),
+            Self::Folder(held) => {
+                fs::create_dir_all(&held.path).map_err(at("hide"))?;
+                held
+            }
+            Self::File(held) => {
+                File::create_new(&held.path).map_err(at("hide"))?;
+                held
+            }
+        };
+        bind(&held.reach(), &held.path, MsFlags::MS_REC).map_err(at("hide"))
+    }
 }
 
 /// Makes a folder read-only in the guard's own view.

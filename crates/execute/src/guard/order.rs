@@ -54,7 +54,8 @@ pub enum Files {
     InPlace,
     /// Everything, with the user's repositories read-only: for setting up a copy.
     Open {
-        /// The user's repositories: their folder, and folders outside that its links lead to.
+        /// The user's repositories: their folder, and folders outside that its links lead to. The folder of all copies: what is at a
+        /// path there must be this program's.
         #[serde(with = "any_paths")]
         protected: Vec<PathBuf>,
     },
