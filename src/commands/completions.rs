@@ -64,10 +64,12 @@ fn program() -> Result<String> {
 /// Answers a shell that asks for completions, and ends the program; returns if no shell asks.
 pub(crate) fn answer(program: impl Fn() -> Command) {
     let shell = std::env::var(COMPLETION).unwrap_or_default();
-    let are_quoted = ["bash", "zsh", "fish"].contains(&&*shell);
-    let unquote = |word: OsString| if are_quoted { unquote(&word) } else { word };
-    let complete =
-        CompleteEnv::with_factory(|| add_completions(program())).var(COMPLETION).shells(SHELLS);
+    // By its own means or by the script of this program.
+    let is_quoting = ["bash", "zsh", "fish"].contains(&&*shell);
+    let unquote = |word: OsString| if is_quoting { unquote(&word) } else { word };
+    let complete = CompleteEnv::with_factory(|| add_completions(program(), is_quoting))
+        .var(COMPLETION)
+        .shells(SHELLS);
     let folder = std::env::current_dir().ok();
     match complete.try_complete(std::env::args_os().map(unquote), folder.as_deref()) {
         Ok(false) => {}
@@ -92,11 +94,13 @@ fn unquote(word: &OsStr) -> OsString {
 }
 
 /// Adds the known values of flags to a command. Flags that its short help leaves out are offered only if no other fits.
-fn add_completions(command: Command) -> Command {
-    command.mut_args(with_values).mut_subcommands(add_completions)
+fn add_completions(command: Command, is_quoting: bool) -> Command {
+    command
+        .mut_args(|arg| with_values(arg, is_quoting))
+        .mut_subcommands(|command| add_completions(command, is_quoting))
 }
 
-fn with_values(arg: Arg) -> Arg {
+fn with_values(arg: Arg, is_quoting: bool) -> Arg {
     let is_hidden = arg.is_hide_set() || arg.is_hide_short_help_set();
     let arg = arg.hide(is_hidden);
     if !arg.get_action().takes_values() {
@@ -127,9 +131,16 @@ fn with_values(arg: Arg) -> Arg {
             () => None,
         },
         known,
+        is_quoting,
     };
     arg.add(ArgValueCompleter::new(values))
 }
+
+/// Characters that mean something to a shell.
+const SPECIAL: &[char] = &[
+    '\'', '"', '`', '$', '&', '|', ';', '<', '>', '(', ')', '{', '}', '#', '@', '*', '?', '[', ']',
+    '~', '^', '!', '\\', ' ',
+];
 
 /// Values of a flag.
 struct FlagValues {
@@ -139,6 +150,8 @@ struct FlagValues {
     /// Characters that separate several values, of which the last is completed.
     separators: &'static str,
     files: Option<PathCompleter>,
+    /// True if the shell quotes values with special characters.
+    is_quoting: bool,
 }
 
 impl ValueCompleter for FlagValues {
@@ -172,7 +185,13 @@ impl ValueCompleter for FlagValues {
         if let Some(files) = &self.files {
             found.extend(files.complete(OsStr::new(last)));
         }
-        found.into_iter().map(|candidate| candidate.add_prefix(before)).collect()
+        // Names of a stranger's files must not end a command line, or begin a command where the shell's script cannot quote them.
+        let is_safe = |candidate: &CompletionCandidate| {
+            let value = candidate.get_value().to_string_lossy();
+            !value.contains(char::is_control) && (self.is_quoting || !value.contains(SPECIAL))
+        };
+        let found = found.into_iter().filter(is_safe);
+        found.map(|candidate| candidate.add_prefix(before)).collect()
     }
 }
 
@@ -192,16 +211,21 @@ fn repositories() -> Vec<String> {
     }
 }
 
-/// End of Bash's function: quotes values with special characters, unless the word is already quoted.
+/// End of Bash's function: quotes values with special characters. If the word already begins with a quote, values that could end the quote
+/// or mean a command within it are dropped.
 const QUOTING: &str = r#"
     local at
-    if [[ "${COMP_WORDS[COMP_CWORD]-}" != [\'\"]* ]]; then
-        for at in "${!COMPREPLY[@]}"; do
-            if [[ "${COMPREPLY[at]}" == *[\ \'\"\\\$\&\(\)\;\<\>\|\`\*\?\[\!\#]* ]]; then
-                printf -v "COMPREPLY[at]" '%q' "${COMPREPLY[at]}"
-            fi
-        done
-    fi
+    for at in "${!COMPREPLY[@]}"; do
+        case "${COMP_WORDS[COMP_CWORD]-}" in
+            \'*) [[ "${COMPREPLY[at]}" == *\'* ]] && unset "COMPREPLY[at]" ;;
+            \"*) [[ "${COMPREPLY[at]}" == *[\"\\\$\`\!]* ]] && unset "COMPREPLY[at]" ;;
+            *)
+                if [[ "${COMPREPLY[at]}" == *[\ \'\"\\\$\&\(\)\;\<\>\|\`\*\?\[\!\#\{\}\~\^]* ]]; then
+                    printf -v "COMPREPLY[at]" '%q' "${COMPREPLY[at]}"
+                fi
+                ;;
+        esac
+    done
     return 0
 }
 "#;

@@ -95,7 +95,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
         ReportFormat::Text => print_text(&text(&results)),
         ReportFormat::Json => {
             let printed =
-                PrintedResults { server: &args.server, speed: args.speed, results: &results };
+                PrintedResults { server: endpoint.url(""), speed: args.speed, results: &results };
             write_data(Path::new("-"), json_text(&serde_json::to_value(printed)?))
         }
     }
@@ -104,7 +104,8 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
 /// Results in the form of JSON.
 #[derive(Serialize)]
 struct PrintedResults<'a> {
-    server: &'a str,
+    /// With keys masked.
+    server: String,
     speed: f64,
     #[serde(flatten)]
     results: &'a ReplayResults,

@@ -571,3 +571,21 @@ fn a_line_longer_than_any_repository_is_left_out() {
     assert!(ran.stderr.contains("long.jsonl:1: left out: longer than 66 MiB"), "{}", ran.stderr);
     assert_eq!(repositories(&place, "out").len(), 1);
 }
+
+/// Somebody else may have written the record of a folder.
+#[test]
+fn a_record_of_shards_names_no_file_elsewhere() {
+    let place = Place::empty();
+    place.write("private/raw.jsonl", "{\"repo_name\": \"a/b\", \"files\": []}\n");
+    place.shell("mkdir theirs; ln -s ../private/raw.jsonl theirs/link; mkfifo theirs/pipe").done();
+    let absolute = place.path("private/raw.jsonl");
+    for name in ["../private/raw.jsonl", absolute.to_str().unwrap(), "link", "pipe", "..", "none"] {
+        let shards = json!([{"name": name, "digest": "0"}]);
+        let record = json!({"format": 2, "settings": {"language": "python"}, "shards": shards});
+        place.write("theirs/group.json", &record.to_string());
+        place
+            .shell("timeout 20 repoformer label sample --raw theirs")
+            .failed()
+            .says(&[&format!("its shard {name} is not a file in this folder")]);
+    }
+}

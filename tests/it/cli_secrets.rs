@@ -286,13 +286,14 @@ fn base64_and_urls_are_searched_for() {
 }
 
 /// The words of a command line; `URL` and `QUERY` stand for the server's address, without and with the key in its query.
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "run --mode none,rg1 --endpoint URL --model tiny --max-tokens 8 --report page --verbose",
     "run --mode none --endpoint QUERY --model tiny --max-tokens 8 --report page --verbose",
     "complete --mode none --endpoint URL --model tiny --max-tokens 8 --verbose --retry-failed",
     "complete --prompts prompts.jsonl --endpoint URL --model tiny --max-tokens 8 --api chat",
     "complete --prompts prompts.jsonl --endpoint QUERY --model tiny --max-tokens 8 --journal own.jsonl",
     "run --unit chunks --vectorizer dense --mode none,rg1 --endpoint URL --embedding-model tiny --verbose",
+    "run --unit chunks --vectorizer dense --mode none,rg1 --endpoint QUERY --embedding-model tiny --cache-dir dense",
     "run --unit chunks --prompt-style starcoder --mode none,rg1 --endpoint URL --model tiny --max-tokens 8 \
      --policy self@greedy --policy-endpoint QUERY --policy-model-name tiny --cache-dir policy --verbose",
     "doctor --endpoint URL --verbose",

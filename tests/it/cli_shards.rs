@@ -526,3 +526,16 @@ fn what_has_no_shards_refuses_them() {
     assert!(nothing.stderr.contains("nothing to merge"), "{}", nothing.stderr);
     assert_eq!(json!(place.count("cache")), json!(0));
 }
+
+/// A manifest may name any number of shards.
+#[test]
+fn a_part_of_very_many_shards_is_refused_at_once() {
+    let place = Place::empty();
+    place.write("a.jsonl", "{\"a\":1}\n");
+    let shard = json!({"part": format!("1/{}", u64::MAX), "records": [[0, 1]]});
+    let manifest = json!({"tool": "repoformer", "kind": "instances", "shard": shard,
+        "output": {"bytes": 8, "blake3": "0"}});
+    place.write("a.jsonl.manifest.json", &manifest.to_string());
+    let ran = place.shell("ulimit -v 4000000; repoformer merge a.jsonl -o m.jsonl").failed();
+    ran.says(&["shards are missing: 2/18446744073709551615, ", " and 18446744073709551594 more"]);
+}

@@ -55,6 +55,11 @@ impl Embedder {
         Self { endpoint, model, batch_size: 64, concurrency: 2 }
     }
 
+    /// Returns the URL of its requests for messages, with keys masked.
+    pub fn url(&self) -> String {
+        self.endpoint.url(PATH)
+    }
+
     /// Sets the number of texts per request; 0 counts as 1.
     #[must_use]
     pub fn batch_size(mut self, texts: usize) -> Self {

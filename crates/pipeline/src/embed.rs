@@ -134,6 +134,7 @@ impl VectorSource {
                 };
                 let missing = wanted().filter(is_missing).count();
                 if missing > 0 {
+                    let url = embedder.url();
                     let text = format!("requesting vectors of {missing} texts from {url}");
                     self.messages.note(text.into());
                 }

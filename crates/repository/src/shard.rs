@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Part `index` of `count` of the repositories. A repository's part depends only on its folder name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shard {
     /// 0-based index.
     pub index: u64,

@@ -1,7 +1,7 @@
 //! Draws instances from many repositories. Memory is bounded by one repository per thread.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use repoformer_store::artifact::digest;
 use repoformer_store::error::{Error, Result};
@@ -240,12 +240,18 @@ fn raw_files(path: &Path, shard: Shard) -> Result<Vec<RawFile>> {
     };
     // A file and a shard can share a name only if their numbers are equal modulo the gcd of the two counts.
     let alike = gcd(record.shards.len() as u64, shard.count);
-    let files = (0..).zip(record.shards).map(|(number, RawShard { name, digest })| RawFile {
-        number,
-        path: path.join(name),
-        digest: Some(digest),
-    });
-    Ok(files.filter(|file| file.number % alike == shard.index % alike).collect())
+    let file = |(number, RawShard { name, digest }): (u64, RawShard)| {
+        // Somebody else may have written the record.
+        let file = path.join(&name);
+        let is_within = Path::new(&name).components().eq([Component::Normal(name.as_ref())]);
+        if !is_within || !files::symlink_metadata(&file).is_ok_and(|metadata| metadata.is_file()) {
+            let reason = format!("its shard {name} is not a file in this folder");
+            return Err(Error::artifact(&path.join(RAW_FOLDER), reason, "run `group` again"));
+        }
+        Ok(RawFile { number, path: file, digest: Some(digest) })
+    };
+    let found: Vec<RawFile> = (0..).zip(record.shards).map(file).collect::<Result<_>>()?;
+    Ok(found.into_iter().filter(|file| file.number % alike == shard.index % alike).collect())
 }
 
 fn gcd(one: u64, other: u64) -> u64 {

@@ -8,6 +8,7 @@ mod sequences;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
+use foldhash::HashSet;
 use repoformer_core::repository::Shard;
 use repoformer_store::artifact::{OutputFile, digest};
 use repoformer_store::error::{Error, Result};
@@ -212,6 +213,9 @@ pub fn merge(paths: &[PathBuf], output: &Path) -> Result<MergeCounts> {
     Ok(merged)
 }
 
+/// Maximum number of missing shards that an error names.
+const MOST_NAMED: usize = 20;
+
 /// Returns the parts in order, after checking that they form one whole.
 fn parts_of_one_whole(paths: &[PathBuf], output: &Path) -> Result<Vec<ShardFile>> {
     let mut parts: Vec<ShardFile> =
@@ -226,11 +230,16 @@ fn parts_of_one_whole(paths: &[PathBuf], output: &Path) -> Result<Vec<ShardFile>
         let reason = format!("is shard {shard}, as is {other}: its records would count twice");
         return Err(Error::artifact(&twice[1].path, reason, "pass each shard once"));
     }
-    let there = |shard: &Shard| parts.iter().any(|part| part.shard == *shard);
-    let lost: Vec<String> =
-        Shard::all(count).filter(|shard| !there(shard)).map(|shard| shard.to_string()).collect();
-    if !lost.is_empty() {
-        let reason = format!("shards are missing: {}", lost.join(", "));
+    let lost = count.saturating_sub(parts.len() as u64);
+    if lost > 0 {
+        let there: HashSet<Shard> = parts.iter().map(|part| part.shard).collect();
+        let named = Shard::all(count).filter(|shard| !there.contains(shard)).take(MOST_NAMED);
+        let named: Vec<String> = named.map(|shard| shard.to_string()).collect();
+        let more = match lost.saturating_sub(named.len() as u64) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let reason = format!("shards are missing: {}{more}", named.join(", "));
         return Err(Error::artifact(
             output,
             reason,

@@ -26,7 +26,7 @@ const FORMAT: u32 = 1;
 const DIGEST: usize = 32;
 const CHECKSUM: usize = 8;
 /// Maximum plausible size of a vector; a header with a larger size is damaged.
-const LARGEST_DIM: usize = 1 << 20;
+const LARGEST_DIM: usize = 1 << 16;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Header {
