@@ -38,7 +38,7 @@ pub fn k_means(vectors: &TfIdfVectors, k: usize, draw: &mut dyn FnMut(u64) -> u6
     for (cluster, seed) in seeds.iter().enumerate() {
         clusters[*seed] = cluster;
     }
-    let mut centroids = Centroids::means(vectors, &clusters, seeds.len());
+    let mut centroids = Centroids::means(vectors, &clusters, vec![true; seeds.len()]);
     for round in 1..=ROUNDS {
         // The clusters converge long before the last round.
         let work = Work::new(format!("cluster, round {round}"), "texts", vectors.len());
@@ -53,10 +53,17 @@ pub fn k_means(vectors: &TfIdfVectors, k: usize, draw: &mut dyn FnMut(u64) -> u6
         if found.clone().eq(clusters.iter().copied()) {
             break;
         }
-        clusters = found.collect();
+        let before = std::mem::replace(&mut clusters, found.collect());
         fill_empty(centroids.count(), &mut clusters, &mut nearest);
+        let mut are_changed = vec![false; centroids.count()];
+        for (old, new) in before.iter().zip(&clusters).filter(|(old, new)| old != new) {
+            are_changed[*new] = true;
+            if let Some(old) = are_changed.get_mut(*old) {
+                *old = true;
+            }
+        }
         guesses.copy_from_slice(&clusters);
-        centroids = Centroids::means(vectors, &clusters, centroids.count());
+        centroids = Centroids::means(vectors, &clusters, are_changed);
     }
     in_order(clusters)
 }
@@ -156,6 +163,10 @@ struct Centroids {
     rows: Vec<Vec<(u32, f64)>>,
     /// Centroids that have each term, ascending, with their weights.
     of_term: Vec<Vec<(u32, f64)>>,
+    /// Whether the members of each cluster changed in the last round. The others are as far from each document as before.
+    are_changed: Vec<bool>,
+    /// Changed centroids that have each term.
+    changed_of_term: Vec<Vec<(u32, f64)>>,
     /// Squared length of each centroid.
     squares: Vec<f64>,
     /// Length of each centroid.
@@ -182,8 +193,9 @@ struct NearestCentroid {
 }
 
 impl Centroids {
-    /// Computes the means of `count` clusters. Documents with a cluster number of `count` or more belong to no cluster.
-    fn means(vectors: &TfIdfVectors, clusters: &[usize], count: usize) -> Self {
+    /// Computes the means of clusters, given which of them changed. Documents with a greater cluster number belong to no cluster.
+    fn means(vectors: &TfIdfVectors, clusters: &[usize], are_changed: Vec<bool>) -> Self {
+        let count = are_changed.len();
         let mut members = vec![Vec::new(); count];
         for (document, cluster) in clusters.iter().enumerate() {
             if let Some(members) = members.get_mut(*cluster) {
@@ -191,6 +203,7 @@ impl Centroids {
             }
         }
         let mut of_term: Vec<Vec<(u32, f64)>> = vec![Vec::new(); vectors.terms()];
+        let mut changed_of_term = of_term.clone();
         let mut rows = Vec::with_capacity(count);
         let mut squares = vec![0.0; count];
         let mut sums = vec![0.0_f64; vectors.terms()];
@@ -209,6 +222,9 @@ impl Centroids {
                 *mean = std::mem::take(&mut sums[*term as usize]) / members.len() as f64;
                 squares[cluster] += *mean * *mean;
                 of_term[*term as usize].push((cluster as u32, *mean));
+                if are_changed[cluster] {
+                    changed_of_term[*term as usize].push((cluster as u32, *mean));
+                }
             }
             row.sort_unstable_by_key(|(term, _)| *term);
             rows.push(row);
@@ -216,7 +232,7 @@ impl Centroids {
         let shorter = |a: &usize, b: &usize| squares[*a].total_cmp(&squares[*b]);
         let shortest = (0..count).min_by(shorter).unwrap_or(0);
         let lengths = squares.iter().map(|square| square.sqrt()).collect();
-        Self { rows, of_term, squares, lengths, shortest }
+        Self { rows, of_term, are_changed, changed_of_term, squares, lengths, shortest }
     }
 
     fn count(&self) -> usize {
@@ -245,7 +261,8 @@ impl Centroids {
         2.0 * product - self.squares[cluster]
     }
 
-    /// Finds the centroid nearest to a document; among equally near ones, the first. `guess` is a centroid that is probably near.
+    /// Finds the centroid nearest to a document; among equally near ones, the first. `guess` is the centroid that was nearest in the
+    /// last round, or is probably near if all changed. If it did not change, only changed centroids can be nearer.
     fn nearest(&self, row: &[(u32, f32)], guess: usize, scratch: &mut Scratch) -> NearestCentroid {
         let Scratch { products, touched, terms, bounds } = scratch;
         let mut best = (self.closeness(row, self.shortest), self.shortest);
@@ -257,9 +274,10 @@ impl Centroids {
             best.0
         };
         let mut to_beat = compete(guess);
+        let of_term = if self.are_changed[guess] { &self.of_term } else { &self.changed_of_term };
         terms.clear();
         terms.extend_from_slice(row);
-        let frequency = |term: u32| self.of_term[term as usize].len();
+        let frequency = |term: u32| of_term[term as usize].len();
         terms.sort_unstable_by_key(|(term, _)| (std::cmp::Reverse(frequency(*term)), *term));
         let (mut frequent, mut square_left) = (0, 0.0);
         for (_, weight) in &*terms {
@@ -271,7 +289,7 @@ impl Centroids {
         }
         products.resize(self.count(), 0.0);
         for (term, weight) in &terms[frequent..] {
-            for (cluster, mean) in &self.of_term[*term as usize] {
+            for (cluster, mean) in &of_term[*term as usize] {
                 let product = &mut products[*cluster as usize];
                 if *product == 0.0 {
                     touched.push(*cluster);
@@ -435,7 +453,7 @@ mod tests {
             let fast = k_means(&vectors, k, &mut chance(seed));
             let means_of = |clusters: &[usize]| {
                 let count = clusters.iter().max().map_or(0, |most| most + 1);
-                Centroids::means(&vectors, clusters, count)
+                Centroids::means(&vectors, clusters, vec![true; count])
             };
             // After convergence, no document is nearer to another cluster's mean.
             let means = means_of(&fast);
