@@ -458,7 +458,7 @@ ENDS = [[], [""], ["", ": at (%)"], ["", ": low", ": high"]]
 
 # Rows of README.md that have the numbers of a table's rows, by these names.
 README_ROWS = {
-    "demonstration": {"demonstration: lines, embedded model": "demonstration: lines"},
+    "demonstration": {"demonstration: lines, embedded model": "bundled tasks: lines"},
     "corpora": {"line": "seven repositories: lines", "API": "seven repositories: API calls"},
     "policies": {"learned-scored": "seven repositories: lines"},
 }
