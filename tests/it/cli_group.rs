@@ -582,7 +582,7 @@ fn a_record_of_shards_names_no_file_elsewhere() {
     for name in ["../private/raw.jsonl", absolute.to_str().unwrap(), "link", "pipe", "..", "none"] {
         let shards = json!([{"name": name, "digest": "0"}]);
         let record = json!({"format": 2, "settings": {"language": "python"}, "shards": shards});
-        place.write("theirs/group.json", &record.to_string());
+        place.write("theirs/group.json", record.to_string());
         place
             .shell("timeout 20 repoformer label sample --raw theirs")
             .failed()

@@ -535,7 +535,7 @@ fn a_part_of_very_many_shards_is_refused_at_once() {
     let shard = json!({"part": format!("1/{}", u64::MAX), "records": [[0, 1]]});
     let manifest = json!({"tool": "repoformer", "kind": "instances", "shard": shard,
         "output": {"bytes": 8, "blake3": "0"}});
-    place.write("a.jsonl.manifest.json", &manifest.to_string());
+    place.write("a.jsonl.manifest.json", manifest.to_string());
     let ran = place.shell("ulimit -v 4000000; repoformer merge a.jsonl -o m.jsonl").failed();
     ran.says(&["shards are missing: 2/18446744073709551615, ", " and 18446744073709551594 more"]);
 }

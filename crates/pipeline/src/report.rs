@@ -1,5 +1,6 @@
 //! From scores to a report: each system's result for each task, the fragments it was shown, and a comparison of the systems.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -53,15 +54,18 @@ pub struct ReportTexts {
     pub resampling: Resampling,
 }
 
-/// Gathers a report on the tasks that all systems were evaluated on.
+/// Gathers a report on the tasks that all systems were evaluated on, whose texts the report borrows.
 ///
 /// # Errors
 /// Scores or prompts cannot be read.
-pub fn gather(about: ReportTexts, contenders: Vec<Contender>) -> Result<ReportContents> {
+pub fn gather(
+    tasks: &TaskSet,
+    about: ReportTexts,
+    contenders: Vec<Contender>,
+) -> Result<ReportContents<'_>> {
     let Some(first) = contenders.first() else {
         return Ok(ReportContents::default());
     };
-    let tasks = first.evaluation.tasks.clone();
     let metrics = first.evaluation.scores.as_ref().map_or(Vec::new(), Scores::metrics);
     let samples =
         contenders.iter().filter_map(|one| Some(one.evaluation.scores.as_ref().ok()?.samples()));
@@ -69,7 +73,7 @@ pub fn gather(about: ReportTexts, contenders: Vec<Contender>) -> Result<ReportCo
     let is_executed = contenders.iter().any(|contender| !contender.executed.is_empty());
     let names: Vec<&str> = contenders.iter().map(|contender| contender.name.as_str()).collect();
     let ReportContents { mut measures, main, exact, tasks: shown, baseline, .. } =
-        frame(&about, &tasks, &metrics, &names);
+        frame(&about, tasks, &metrics, &names);
     if is_executed {
         measures.push(ReportMeasure {
             metric: ReportMeasure::UNIT_TESTS.into(),
@@ -81,7 +85,7 @@ pub fn gather(about: ReportTexts, contenders: Vec<Contender>) -> Result<ReportCo
     let mut sides = Vec::new();
     for contender in contenders {
         let name = contender.name.clone();
-        let (system, scores) = system(&tasks, contender, is_executed, &about.resampling)?;
+        let (system, scores) = system(tasks, contender, is_executed, &about.resampling)?;
         let mut side = PerTask::new(name);
         for task in &scores.tasks {
             if let Value::Object(record) = task.to_record(&scores.cuts) {
@@ -122,17 +126,17 @@ pub fn gather(about: ReportTexts, contenders: Vec<Contender>) -> Result<ReportCo
         tasks: shown,
         systems,
         baseline,
-        few: few_repositories(&tasks),
+        few: few_repositories(tasks),
     })
 }
 
 /// Returns a report before anything is measured: its tasks, measures, and systems by name.
-fn frame(
+fn frame<'t>(
     about: &ReportTexts,
-    tasks: &TaskSet,
+    tasks: &'t TaskSet,
     metrics: &[Metric],
     names: &[&str],
-) -> ReportContents {
+) -> ReportContents<'t> {
     let measures = measures(metrics);
     let named = |name: &&str| System { name: (*name).to_owned(), ..System::default() };
     ReportContents {
@@ -192,7 +196,7 @@ fn measures(metrics: &[Metric]) -> Vec<ReportMeasure> {
     metrics.iter().flat_map(of).collect()
 }
 
-fn report_task(task: &Task) -> ReportTask {
+fn report_task(task: &Task) -> ReportTask<'_> {
     ReportTask {
         row: task.row,
         id: task.id.clone(),
@@ -200,9 +204,9 @@ fn report_task(task: &Task) -> ReportTask {
         path: task.file_in_repository().to_owned(),
         line_no: task.line_no,
         language: task.language().name().into(),
-        target: task.ground_truth.clone(),
-        left_context: task.prompt.clone(),
-        right_context: task.right_context.clone(),
+        target: Cow::from(&task.ground_truth),
+        left_context: Cow::from(&task.prompt),
+        right_context: task.right_context.as_ref().map(Cow::from),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use repoformer_core::metrics::Metric;
@@ -276,7 +277,8 @@ pub fn make(
         baseline: making.baseline.clone(),
         resampling: making.resampling,
     };
-    let report = gather(about, contenders)?;
+    let tasks = Arc::clone(&contenders[0].evaluation.tasks);
+    let report = gather(&tasks, about, contenders)?;
     let page = write(&report, manifest, &ReportPaths::new(output))?;
     Ok(WrittenReport { page, finding: report.finding(), title: report.title })
 }

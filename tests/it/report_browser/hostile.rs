@@ -16,7 +16,7 @@ const HOSTILE: &str = "</script><script>window.broken = 1</script><img src=x one
     &lt; \" ' ` ${1} \\ javascript:window.broken=1";
 
 /// A report in which every text is hostile.
-fn report() -> ReportContents {
+fn report() -> ReportContents<'static> {
     let mut report = sample::report(12, 2);
     let hostile = || HOSTILE.to_owned();
     report.title = hostile();
@@ -29,7 +29,7 @@ fn report() -> ReportContents {
         task.id = format!("{at} {HOSTILE}");
         (task.repository, task.path, task.language) = (hostile(), hostile(), hostile());
         (task.target, task.left_context, task.right_context) =
-            (hostile(), hostile(), Some(hostile()));
+            (hostile().into(), hostile().into(), Some(hostile().into()));
     }
     for system in &mut report.systems {
         system.name += HOSTILE;
@@ -205,7 +205,7 @@ fn texts_made_to_be_slow_open_in_seconds() {
     ];
     let mut report = sample::report(texts.len(), 2);
     for (at, (target, prediction)) in texts.iter().enumerate() {
-        report.tasks[at].target = target.clone();
+        report.tasks[at].target = target.clone().into();
         if let Some(outcome) = &mut report.systems[1].outcomes[at] {
             outcome.prediction = prediction.clone();
         }
@@ -235,7 +235,7 @@ fn texts_that_differ_beyond_what_is_shown_do_not_agree() {
     let long = "x".repeat(3000);
     let many = "x = 1\n".repeat(2500);
     for (at, text) in [long, many].into_iter().enumerate() {
-        report.tasks[at].target = format!("{text}a");
+        report.tasks[at].target = format!("{text}a").into();
         if let Some(outcome) = &mut report.systems[1].outcomes[at] {
             outcome.prediction = format!("{text}b");
         }
@@ -256,8 +256,8 @@ fn texts_that_differ_beyond_what_is_shown_do_not_agree() {
 fn endless_texts_are_cut() {
     let mut report = sample::report(2, 2);
     let endless = "word ".repeat(2_000_000); // 10 MB in one line
-    report.tasks[0].left_context = endless.clone();
-    report.tasks[0].target = format!("target {endless}");
+    report.tasks[0].left_context = endless.clone().into();
+    report.tasks[0].target = format!("target {endless}").into();
     let outcome = TaskOutcome {
         prediction: format!("prediction {endless}"),
         raw: Some("a\n".repeat(1_000_000)),

@@ -158,9 +158,9 @@ fn tasks_are_sorted_by_a_heading() {
 }
 
 /// A report of one task, whose prediction differs from its target as told.
-fn one_task(target: &str, prediction: &str, raw: Option<&str>) -> ReportContents {
+fn one_task(target: &str, prediction: &str, raw: Option<&str>) -> ReportContents<'static> {
     let mut report = sample::report(1, 2);
-    report.tasks[0].target = target.into();
+    report.tasks[0].target = target.to_owned().into();
     for system in &mut report.systems {
         let outcome = system.outcomes[0].as_mut().unwrap();
         (outcome.prediction, outcome.raw) = (prediction.into(), raw.map(Into::into));

@@ -39,7 +39,7 @@ impl Numbers {
 }
 
 /// As many tasks and systems as asked for; systems are `none`, `rg1`, `gt`, `rg-rg`, and further ones by number.
-pub(crate) fn report(tasks: usize, systems: usize) -> ReportContents {
+pub(crate) fn report(tasks: usize, systems: usize) -> ReportContents<'static> {
     let sources = sources();
     let mut numbers = Numbers(7);
     let tasks: Vec<ReportTask> = (0..tasks).map(|row| task(row, &sources, &mut numbers)).collect();
@@ -106,7 +106,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-fn task(row: usize, sources: &[Source], numbers: &mut Numbers) -> ReportTask {
+fn task(row: usize, sources: &[Source], numbers: &mut Numbers) -> ReportTask<'static> {
     let is_code =
         |line: &String| line.trim().len() > 12 && !line.trim().starts_with(['#', '"', '@']);
     let (source, line) = loop {
@@ -125,8 +125,8 @@ fn task(row: usize, sources: &[Source], numbers: &mut Numbers) -> ReportTask {
         path: source.path.to_string(),
         line_no: line,
         language: "python".into(),
-        target: source.lines[line].clone(),
-        left_context: above,
+        target: source.lines[line].clone().into(),
+        left_context: above.into(),
         right_context: Some(below.map(|line| format!("\n{line}")).collect()),
     }
 }
@@ -166,7 +166,7 @@ fn outcome(
     let reach = [34, 52, 60, 54].get(system).copied().unwrap_or(30 + system * 3);
     let exact = hard < reach && !numbers.chance(4) || numbers.chance(3);
     let prediction = if exact {
-        task.target.clone()
+        task.target.to_string()
     } else {
         spoil(&task.target, hard, if numbers.chance(80) { 0 } else { system })
     };

@@ -3,7 +3,7 @@
 use super::ReportContents;
 use crate::statistics::{Bucket, Buckets, Changes, GainSign};
 
-impl ReportContents {
+impl ReportContents<'_> {
     /// Returns a system's value of the main measure minus the baseline's, between -1 and 1. Returns `None` if either has no
     /// prediction, or if there is no baseline.
     pub fn gain(&self, system: usize, task: usize) -> Option<f64> {

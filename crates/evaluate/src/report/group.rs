@@ -53,7 +53,7 @@ impl Lengths {
     /// Counts lines if at least a quarter of the targets have several, and tokens otherwise. Bounds are powers of two times 1
     /// (lines) or 4 (tokens); a group at either end with at most a fiftieth of the tasks is merged with its neighbour.
     pub(super) fn new(report: &ReportContents) -> Self {
-        let targets = || report.tasks.iter().map(|task| task.target.as_str());
+        let targets = || report.tasks.iter().map(|task| &*task.target);
         let several = targets().filter(|target| LengthUnit::Lines.count(target) > 1);
         let (unit, first) = if several.count() * 4 >= report.tasks.len().max(1) {
             (LengthUnit::Lines, 1)
@@ -186,9 +186,11 @@ mod tests {
     use super::super::ReportTask;
     use super::*;
 
-    fn report(targets: &[&str]) -> ReportContents {
-        let task =
-            |target: &&str| ReportTask { target: target.to_string(), ..ReportTask::default() };
+    fn report(targets: &[&'static str]) -> ReportContents<'static> {
+        let task = |target: &&'static str| ReportTask {
+            target: (*target).into(),
+            ..ReportTask::default()
+        };
         ReportContents { tasks: targets.iter().map(task).collect(), ..ReportContents::default() }
     }
 

@@ -56,7 +56,7 @@ pub use model::{
 pub use page::finding::ReportFinding;
 pub use repoformer_core::prompt::shown::ShownFragment;
 
-impl ReportContents {
+impl ReportContents<'_> {
     /// Returns the report as one page of HTML, in UTF-8.
     pub fn page(&self) -> String {
         page::page(self)

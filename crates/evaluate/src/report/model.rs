@@ -1,5 +1,7 @@
 //! Input of a report: tasks, systems, and the outcome of each system on each task.
 
+use std::borrow::Cow;
+
 use repoformer_core::prompt::shown::ShownFragment;
 
 use super::text::{bounds, file_name, hundredths, with_interval};
@@ -10,7 +12,7 @@ use crate::statistics::{Estimate, Interval};
 /// Indices out of range and lists that are too short mean *missing* values, so a page can be rendered for every value of this
 /// type.
 #[derive(Debug, Clone, Default)]
-pub struct ReportContents {
+pub struct ReportContents<'t> {
     /// Headline of the page.
     pub title: String,
     /// Version of the program, for the foot of the page.
@@ -26,7 +28,7 @@ pub struct ReportContents {
     /// Index of a measure that is 1 exactly if the prediction equals the target.
     pub exact: Option<usize>,
     /// Tasks, in the order of the task file.
-    pub tasks: Vec<ReportTask>,
+    pub tasks: Vec<ReportTask<'t>>,
     /// Systems, in the order of the tables.
     pub systems: Vec<System>,
     /// Index of the system that the others are compared with, if any.
@@ -48,7 +50,7 @@ pub struct ReportMeasure {
 
 /// Hole of the benchmark.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ReportTask {
+pub struct ReportTask<'t> {
     /// 0-based row in the task file.
     pub row: usize,
     /// Id in the benchmark.
@@ -62,11 +64,11 @@ pub struct ReportTask {
     /// `python`, `java`, `csharp`, `typescript`, `go`, `javascript`, or any other word.
     pub language: String,
     /// Original text of the hole.
-    pub target: String,
+    pub target: Cow<'t, str>,
     /// Text above the hole, as far as the task's own prompt shows it.
-    pub left_context: String,
+    pub left_context: Cow<'t, str>,
     /// Text below the hole.
-    pub right_context: Option<String>,
+    pub right_context: Option<Cow<'t, str>>,
 }
 
 /// System that completes the tasks: a mode of retrieval, a model, a file of predictions.
@@ -119,7 +121,7 @@ pub struct TaskOutcome {
     pub status: Option<String>,
 }
 
-impl ReportContents {
+impl ReportContents<'_> {
     /// Returns a system's value for a task, between 0 and 1; `None` without a prediction, or if the value is not a number.
     pub fn value(&self, system: usize, task: usize, measure: usize) -> Option<f64> {
         let value = *self.outcome(system, task)?.values.get(measure)?;

@@ -7,7 +7,7 @@ use crate::statistics::{Estimate, Interval};
 
 /// Returns a report of four tasks, `none` and `rg1`: better by 0.1, the same, worse by 0.5, and one without a prediction of
 /// rg1.
-pub(super) fn report() -> ReportContents {
+pub(super) fn report() -> ReportContents<'static> {
     let task = |row: usize| ReportTask {
         row,
         id: format!("demo/{row}"),
@@ -15,7 +15,7 @@ pub(super) fn report() -> ReportContents {
         path: format!("file_{}.py", row % 2),
         line_no: 10 * row,
         language: "python".into(),
-        target: format!("    value_{row} = load(path)"),
+        target: format!("    value_{row} = load(path)").into(),
         left_context: "import os\n\ndef load(path):\n".into(),
         right_context: (row > 1).then(|| "\nreturn value\n".into()),
     };
@@ -76,7 +76,7 @@ fn system(name: &str, outcomes: Vec<Option<TaskOutcome>>, es: f64) -> System {
 }
 
 /// Returns a report with one system that is compared with nothing.
-pub(super) fn alone() -> ReportContents {
+pub(super) fn alone() -> ReportContents<'static> {
     let mut report = report();
     report.systems.remove(0);
     report.baseline = None;

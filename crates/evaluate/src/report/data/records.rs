@@ -29,7 +29,7 @@ pub(super) struct Records {
 }
 
 /// Packs the texts of all tasks, file by file, so that adjacent tasks in a block share lines.
-pub(super) fn pack(report: &ReportContents) -> (Records, Pool<'_>) {
+pub(super) fn pack<'a>(report: &'a ReportContents<'_>) -> (Records, Pool<'a>) {
     let mut order: Vec<usize> = (0..report.tasks.len()).collect();
     order.sort_by_key(|&at| {
         let task = &report.tasks[at];
@@ -51,7 +51,7 @@ pub(super) fn pack(report: &ReportContents) -> (Records, Pool<'_>) {
     (records, pool)
 }
 
-fn record<'a>(report: &'a ReportContents, at: usize, pool: &mut Pool<'a>) -> Vec<u8> {
+fn record<'a>(report: &'a ReportContents<'_>, at: usize, pool: &mut Pool<'a>) -> Vec<u8> {
     let task = &report.tasks[at];
     let mut record = Vec::new();
     text(&task.target, pool, &mut record);

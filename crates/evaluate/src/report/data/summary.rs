@@ -103,7 +103,7 @@ pub(super) fn json(
 }
 
 /// Returns every status of an outcome, sorted.
-fn statuses(report: &ReportContents) -> Vec<&str> {
+fn statuses<'a>(report: &'a ReportContents<'_>) -> Vec<&'a str> {
     let outcomes = report.systems.iter().flat_map(|system| system.outcomes.iter().flatten());
     let mut statuses: Vec<&str> = outcomes.filter_map(|o| o.status.as_deref()).collect();
     statuses.sort_unstable();

@@ -38,7 +38,7 @@ pub(super) fn draw(report: &ReportContents, system: usize, medium: Medium, name:
     svg.finish(name, &format!("Gain of {who} over {than} in {measure}"), &what)
 }
 
-fn names(report: &ReportContents, system: usize) -> (&str, &str) {
+fn names<'a>(report: &'a ReportContents<'_>, system: usize) -> (&'a str, &'a str) {
     let name = |at: usize| report.systems.get(at).map_or("", |system| system.name.as_str());
     (name(system), report.baseline.map_or("", name))
 }
