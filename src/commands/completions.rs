@@ -211,6 +211,17 @@ fn repositories() -> Vec<String> {
     }
 }
 
+/// Begin of the part of Bash's function that asks for values: turns off the expansion of patterns.
+const BEFORE_VALUES: &str = r#"    local is_expanding=
+    [[ $- == *f* ]] || is_expanding=1
+    set -f
+    COMPREPLY=( $("#;
+
+/// Part behind it: turns the expansion on again.
+const BEHIND_VALUES: &str = r#"    local status=$?
+    [[ -z $is_expanding ]] || set +f
+    if [[ $status != 0 ]]; then"#;
+
 /// End of Bash's function: quotes values with special characters. If the word already begins with a quote, values that could end the quote
 /// or mean a command within it are dropped.
 const QUOTING: &str = r#"
@@ -252,8 +263,11 @@ impl EnvCompleter for Bash {
     ) -> io::Result<()> {
         let mut script = Vec::new();
         env::Bash.write_registration(variable, name, program, completer, &mut script)?;
-        // Insert the quoting at the end of the function.
-        let script = String::from_utf8_lossy(&script).replacen("\n}\n", QUOTING, 1);
+        let script = String::from_utf8_lossy(&script);
+        // The values are names, not patterns. Insert the quoting at the end of the function.
+        let script = script.replacen("    COMPREPLY=( $(", BEFORE_VALUES, 1);
+        let script = script.replacen("    if [[ $? != 0 ]]; then", BEHIND_VALUES, 1);
+        let script = script.replacen("\n}\n", QUOTING, 1);
         out.write_all(script.as_bytes())
     }
 

@@ -104,6 +104,7 @@ const ATTEMPTS: &[(&str, bool, bool)] = &[
     ("guard-size", false, false),
     ("guard-priority", false, false),
     ("real-time", false, false),
+    ("linger", false, false),
     ("guard-choice", false, true),
     ("guard-signals", false, false),
     ("attributes", false, false),

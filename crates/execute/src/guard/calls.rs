@@ -434,18 +434,22 @@ impl Filters {
             (libc::SYS_setrlimit, vec![one((0, SeccompCmpOp::Eq, core))?]),
             (libc::SYS_prlimit64, vec![both.map_err(|e| failed(&e))?]),
         ]);
+        // A closed socket that lingers keeps its memory, and that of all sockets and files sent with it, after the run.
+        let option = |option: i32| {
+            rule(&[
+                (1, SeccompCmpOp::Eq, libc::SOL_SOCKET as u64),
+                (2, SeccompCmpOp::Eq, option as u64),
+            ])
+        };
+        let mut without_effect = vec![option(libc::SO_LINGER).map_err(|e| failed(&e))?];
         if !guarded.counted {
             newer.extend(UNSEEN.iter().map(|&call| (call, Vec::new())));
-            let larger = BUFFERS.map(|option| {
-                rule(&[
-                    (1, SeccompCmpOp::Eq, libc::SOL_SOCKET as u64),
-                    (2, SeccompCmpOp::Eq, option as u64),
-                ])
-            });
-            let larger = larger.into_iter().collect::<Result<_, _>>()?;
             // Like the system, which also accepts larger sizes than it grants.
-            ignored.insert(libc::SYS_setsockopt, larger);
+            for larger in BUFFERS {
+                without_effect.push(option(larger).map_err(|e| failed(&e))?);
+            }
         }
+        ignored.insert(libc::SYS_setsockopt, without_effect);
         let sockets = |rules: Vec<SeccompRule>| {
             BTreeMap::from([(libc::SYS_socket, rules.clone()), (libc::SYS_socketpair, rules)])
         };

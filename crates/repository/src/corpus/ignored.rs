@@ -11,7 +11,7 @@ use foldhash::HashMap;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder, gitconfig_excludes_path};
 use repoformer_store::error::{Error, Result};
-use repoformer_store::files;
+use repoformer_store::{files, inputs};
 
 /// Name of a folder's list of patterns.
 pub const GIT_IGNORE: &str = ".gitignore";
@@ -289,6 +289,7 @@ impl ListReading {
             Some(open) if allowed.allows(path, &open.place()?) => open.file.read_at_most(*left),
             _ => Err(io::Error::other("it is a link out of its folder")),
         });
+        inputs::protect(path);
         let bytes = match read {
             Ok(Some(bytes)) => bytes,
             Ok(None) => {

@@ -95,9 +95,9 @@ fn names_behind(path: &str, kept: usize) -> Result<Vec<&str>, PathError> {
 }
 
 /// Folders of version control. Programs run commands from these folders: hooks, and programs named in settings.
-const VERSION_CONTROL: [&str; 13] = [
+const VERSION_CONTROL: [&str; 16] = [
     ".git", ".hg", ".svn", ".bzr", ".jj", ".sl", ".pijul", "_darcs", "_fossil_", ".fslckout",
-    ".fos", ".repo", "_mtn",
+    ".fos", ".repo", "_mtn", ".got", ".bk", "bitkeeper",
 ];
 /// Prefixes of the short names that Windows gives these folders; a number follows.
 const SHORT: [&str; 10] =
