@@ -673,22 +673,28 @@ fn nothing_is_written_through_a_link_of_a_repository() {
     }
 }
 
+/// Place with a repository `demo`, its tests, a task and its prediction.
+fn one_task(tests: &str) -> Place {
+    let place = Place::empty();
+    let code = "def add(a, b):\n    return a + b\n";
+    place.write("repos/demo/calc.py", code);
+    place.write("repos/demo/test_calc.py", tests);
+    place.write("tasks.jsonl", jsonl(&[task("demo/0", "demo/calc.py", code, 1, 1)]));
+    place.write("p.jsonl", jsonl(&[json!({"task_id": "demo/0", "pred": ["    return a + b"]})]));
+    place
+}
+
 /// A repository chose where its link leads, and the user named a path below it.
 #[test]
 #[ignore = "needs python3"]
 fn a_link_that_a_command_names_shows_nothing_that_is_hidden() {
-    let place = Place::empty();
-    let code = "def add(a, b):\n    return a + b\n";
     let tests = "import os, unittest, calc\n\n\nclass Case(unittest.TestCase):\n    def test_add(self):\n        \
                  calc.add(1, 2)\n        link = os.environ['LINK']\n        \
                  assert os.path.getsize(link + link[:-15] + '/tasks.jsonl') == 0, 'tasks'\n        \
                  assert not os.path.exists(link + '/dev/processes'), 'processes'\n        \
                  assert open(link[:-3] + 'file').read() == 'named', 'a file is shown'\n";
-    place.write("repos/demo/calc.py", code);
+    let place = one_task(tests);
     place.write("repos/demo/file", "named");
-    place.write("repos/demo/test_calc.py", tests);
-    place.write("tasks.jsonl", jsonl(&[task("demo/0", "demo/calc.py", code, 1, 1)]));
-    place.write("p.jsonl", jsonl(&[json!({"task_id": "demo/0", "pred": ["    return a + b"]})]));
     place.shell("ln -s / repos/demo/src").done();
     let args =
         "--repos-dir repos --tasks tasks.jsonl --threads 1 --predictions p.jsonl --cache-dir cache";
@@ -702,13 +708,8 @@ fn a_link_that_a_command_names_shows_nothing_that_is_hidden() {
 #[test]
 #[ignore = "needs python3"]
 fn a_setup_command_replaces_no_folder_of_the_copies() {
-    let place = Place::empty();
-    let code = "def add(a, b):\n    return a + b\n";
-    place.write("repos/demo/calc.py", code);
-    place.write("repos/demo/test_calc.py", TESTS);
+    let place = one_task(TESTS);
     place.write("repos/demo/scratch/notes", "kept");
-    place.write("tasks.jsonl", jsonl(&[task("demo/0", "demo/calc.py", code, 1, 1)]));
-    place.write("p.jsonl", jsonl(&[json!({"task_id": "demo/0", "pred": ["    return a + b"]})]));
     let args = "--repos-dir repos --tasks tasks.jsonl --threads 1 --predictions p.jsonl --cache-dir cache --work-dir work";
     for up in ["../..", "..", ".", "../../../.."] {
         let setup = format!(
@@ -726,13 +727,8 @@ fn a_setup_command_replaces_no_folder_of_the_copies() {
 #[test]
 #[ignore = "needs python3"]
 fn no_library_of_a_repository_is_loaded_before_the_limits() {
-    let place = Place::empty();
-    let code = "def add(a, b):\n    return a + b\n";
-    place.write("repos/demo/calc.py", code);
-    place.write("repos/demo/test_calc.py", TESTS);
+    let place = one_task(TESTS);
     place.write("repos/demo/libgcc_s.so.1", "no library\n");
-    place.write("tasks.jsonl", jsonl(&[task("demo/0", "demo/calc.py", code, 1, 1)]));
-    place.write("p.jsonl", jsonl(&[json!({"task_id": "demo/0", "pred": ["    return a + b"]})]));
     let args = "--repos-dir repos --tasks tasks.jsonl --threads 1 --predictions p.jsonl";
     for flags in ["--cache-dir one", "--cache-dir two --isolation off"] {
         let eval = format!("LD_LIBRARY_PATH=: repoformer eval --exec {args} {flags}");
