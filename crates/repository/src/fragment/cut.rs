@@ -1,6 +1,6 @@
 //! Cutting of files into fragments, and merging of windows with equal text.
 
-use std::hash::{BuildHasher, Hasher};
+use std::hash::BuildHasher;
 use std::ops::Range;
 
 use foldhash::HashMap;
@@ -303,9 +303,7 @@ struct WindowTable {
 
 impl WindowTable {
     fn hash(&self, text: &str) -> u64 {
-        let mut hasher = self.seed.build_hasher();
-        hasher.write(text.as_bytes());
-        hasher.finish()
+        self.seed.hash_one(text)
     }
 
     fn find(&self, hash: u64, is_same: impl Fn(u32) -> bool) -> Option<u32> {
