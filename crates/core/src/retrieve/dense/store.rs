@@ -324,7 +324,12 @@ impl VectorStore {
         let dim = self.dim().unwrap_or(first.len());
         let wrong = |reason: String| Error::parameter("vector", reason);
         for (digest, vector) in vectors {
-            if vector.len() != dim || dim == 0 || dim > LARGEST_DIM {
+            if dim > LARGEST_DIM {
+                return Err(wrong(format!(
+                    "{digest}: it has {dim} numbers; {LARGEST_DIM} are the limit"
+                )));
+            }
+            if vector.len() != dim || dim == 0 {
                 let (path, n) = (self.path.display(), vector.len());
                 return Err(wrong(format!(
                     "{digest}: it has {n} numbers, but the other vectors in {path} have {dim}"
