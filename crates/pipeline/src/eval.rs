@@ -1,6 +1,6 @@
 //! `eval`: turns tasks and predictions into scores.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -111,8 +111,11 @@ pub fn scores(
         .input("predictions", &*header.checksum)
         // Equal predictions may have been made under other conditions.
         .input("conditions", digest_parts(parameter_words(&header.identity.parameters)));
-    if let Some(revision) = scoring.recipes().find_map(|(_, recipe)| recipe.revision()) {
-        identity = identity.parameter("rule of answers", revision);
+    let revisions: BTreeSet<String> =
+        scoring.recipes().filter_map(|(_, recipe)| recipe.revision()).collect();
+    if !revisions.is_empty() {
+        let revisions: Vec<String> = revisions.into_iter().collect();
+        identity = identity.parameter("rule of answers", revisions.join(", "));
     }
     let mut tasks = Arc::clone(experiment.tasks()?);
     if take_left_contexts(experiment, scoring, &mut tasks) {

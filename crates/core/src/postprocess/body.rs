@@ -9,6 +9,8 @@ use super::context::shorten;
 use super::prefix::Prefixes;
 use super::uncut::{Cut, UncutReason};
 
+/// Version of the rule; a later version may cut predictions that took too much work before.
+pub(super) const REVISION: u32 = 2;
 /// Maximum number of characters of a prediction that are read. Each may be the end of the longest prefix, within the bound of
 /// [`Prefixes`]. A body of 30 lines has a third of this number, and text after a body is dropped anyway.
 const MOST_CHARACTERS: usize = 4_000;
@@ -128,7 +130,7 @@ pub(super) fn longest_prefix<'a>(
     let longest =
         prediction.char_indices().nth(MOST_CHARACTERS).map_or(prediction.len(), |(at, _)| at);
     let mut prefixes = Prefixes::new(left_context, &prediction[..longest]);
-    prefixes.share_lines(0);
+    prefixes.share_context();
     if prefixes.parses(longest) {
         return Ok(prediction[..longest].trim_end_matches(is_space));
     }
@@ -138,12 +140,12 @@ pub(super) fn longest_prefix<'a>(
     let mut refused = None;
     let end = ends.rev().filter(|&end| end <= limit).find(|&end| {
         let last = last_token(left_context, &prediction[..end]);
-        let is_known = last.is_some() && last == refused;
-        if is_known || prefixes.parses(end) {
-            return !is_known;
+        if last.is_some() && last == refused {
+            return false;
         }
+        let is_parsed = prefixes.parses(end);
         refused = last.or(refused);
-        false
+        is_parsed
     });
     match end {
         Some(end) => Ok(prediction[..end].trim_end_matches(is_space)),

@@ -1,7 +1,6 @@
 //! Left contexts of function bodies, without the statements that affect no cut.
 
-use std::collections::hash_map::Entry;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use foldhash::HashMap;
 use repoformer_text::language::Language;
@@ -15,11 +14,12 @@ const FEWEST_BYTES: usize = 500;
 const MOST_REMEMBERED: usize = 64 << 20;
 
 /// Contexts that were shortened, by their digest: each is parsed once, whatever the number of its predictions.
-static SHORTENED: Mutex<Memo> = Mutex::new(Memo { contexts: None, bytes: 0 });
+static SHORTENED: LazyLock<Mutex<Memo>> = LazyLock::new(Mutex::default);
 
-/// Memory of [`SHORTENED`].
+/// Remembered contexts.
+#[derive(Default)]
 struct Memo {
-    contexts: Option<HashMap<blake3::Hash, Arc<str>>>,
+    contexts: HashMap<blake3::Hash, Arc<str>>,
     bytes: usize,
 }
 
@@ -34,17 +34,17 @@ pub(super) fn shorten(context: &str) -> Arc<str> {
         return context.into();
     }
     let digest = blake3::hash(context.as_bytes());
-    let known = |memo: &Memo| memo.contexts.as_ref()?.get(&digest).cloned();
-    if let Some(known) = known(&SHORTENED.lock().unwrap_or_else(PoisonError::into_inner)) {
+    let memo = || SHORTENED.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = memo().contexts.get(&digest).cloned();
+    if let Some(known) = known {
         return known;
     }
     let short: Arc<str> = without_finished_statements(context).as_deref().unwrap_or(context).into();
-    let mut memo = SHORTENED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut memo = memo();
     if memo.bytes + short.len() > MOST_REMEMBERED {
-        *memo = Memo { contexts: None, bytes: 0 };
+        *memo = Memo::default();
     }
-    if let Entry::Vacant(entry) = memo.contexts.get_or_insert_default().entry(digest) {
-        entry.insert(Arc::clone(&short));
+    if memo.contexts.insert(digest, Arc::clone(&short)).is_none() {
         memo.bytes += short.len();
     }
     short

@@ -206,11 +206,14 @@ impl Recipe {
         Self(steps.copied().collect())
     }
 
-    /// Returns the name and version of the rule for chat answers, if the recipe has one of its steps. They are part of the
-    /// identity of results that depend on the recipe.
+    /// Returns the names and versions of the rules that differ between versions of this program, if the recipe has one of their
+    /// steps. They are part of the identity of results that depend on the recipe.
     pub fn revision(&self) -> Option<String> {
-        let has_step = Step::CHAT.iter().any(|step| self.has(*step));
-        has_step.then(|| format!("chat {}", chat::REVISION))
+        let is_chat = Step::CHAT.iter().any(|step| self.has(*step));
+        let chat = is_chat.then(|| format!("chat {}", chat::REVISION));
+        let body = self.has(Step::FunctionBody).then(|| format!("body {}", body::REVISION));
+        let names: Vec<String> = chat.into_iter().chain(body).collect();
+        (!names.is_empty()).then(|| names.join(", "))
     }
 
     /// Returns true if the recipe keeps as many lines as the target has, so that later lines do not count.

@@ -40,14 +40,18 @@ impl Prefixes {
         prefixes
     }
 
-    /// Shares the text above each line of the prediction up to a limit, so that prefixes that end in the same line are parsed
-    /// from there.
+    /// Shares the text above the line in which the prediction begins.
+    pub(super) fn share_context(&mut self) {
+        let left = &self.text[..self.start];
+        self.share(left.len() - unfinished_line(left).len());
+    }
+
+    /// Shares the text above each further line of the prediction up to a limit, so that prefixes that end in the same line are
+    /// parsed from there.
     pub(super) fn share_lines(&mut self, limit: usize) {
-        let (left, prediction) = self.text.split_at(self.start);
-        let first = left.len() - unfinished_line(left).len();
-        let newlines = memchr::memchr_iter(b'\n', &prediction.as_bytes()[..limit]);
-        let lines: Vec<usize> = newlines.map(|newline| self.start + newline + 1).collect();
-        std::iter::once(first).chain(lines).for_each(|start| self.share(start));
+        let prediction = &self.text.as_bytes()[self.start..][..limit];
+        let newlines: Vec<usize> = memchr::memchr_iter(b'\n', prediction).collect();
+        newlines.into_iter().for_each(|newline| self.share(self.start + newline + 1));
     }
 
     /// Returns the number of bytes of the prediction after which no longer prefix parses, if the whole prediction does not
@@ -217,6 +221,7 @@ mod tests {
         let text = "return (x +\n        1)\ny = 2\n)\nelse:\n  '''a\n'''\ndef g(): pass\n  z";
         for left in lefts {
             let mut all = [Prefixes::new(left, text), Prefixes::new(left, text)];
+            all[1].share_context();
             all[1].share_lines(text.len());
             for step in 0..=text.len() {
                 let length = step * 7 % (text.len() + 1);
@@ -248,6 +253,7 @@ mod tests {
         for unit in ["a?b:", "a()", "(", "\"\"\"x "] {
             let text = unit.repeat(4_000 / unit.len());
             let mut prefixes = Prefixes::new("def f(x):\n    ", &text);
+            prefixes.share_context();
             prefixes.share_lines(text.len());
             let parsed = (0..text.len()).rev().take_while(|end| {
                 prefixes.parses(*end);
