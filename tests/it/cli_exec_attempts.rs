@@ -817,8 +817,8 @@ const HOGS: [(&str, &str, &str); 44] = [
 /// More of them, of little memory: the kernel's own, that it counts for nobody.
 const UNCOUNTED: [(&str, &str, &str); 1] = [("lists-of-folders", "out-of-memory", "out-of-memory")];
 
-/// More of them, with busy processes.
-const BUSY: [(&str, &str, &str); 1] = [("slow-ends", "out-of-memory", "error")];
+/// More of them, with busy processes. If the system frees memory in time, the second test starts too many.
+const BUSY: [(&str, &str, &str); 1] = [("slow-ends", "out-of-memory or error", "error")];
 
 fn hog(prefix: &str, is_counted: bool) {
     let flags = "--disk-limit 100 --cpu-limit 4 --process-limit 20 --memory-limit";
@@ -836,7 +836,8 @@ fn hogs(hogs: &[(&str, &str, &str)], flags: &str, prefix: &str, is_counted: bool
     assert_eq!(found.len(), hogs.len(), "{}\n{}", ran.stderr, ran.stdout);
     let mut wrong = Vec::new();
     for ((name, counted, watched), outcome) in hogs.iter().zip(&found) {
-        if outcome.status != *if is_counted { counted } else { watched } {
+        let expected = if is_counted { counted } else { watched };
+        if !expected.split(" or ").any(|status| status == outcome.status) {
             wrong
                 .push(format!("{name}: {} {}\n{}", outcome.status, outcome.reason, outcome.output));
         }
