@@ -261,10 +261,10 @@ fn of_predictions(
             prompts.extend(parts::prompts_digest(experiment, mode).map(|digest| (mode, digest)));
         }
         if header_path(&path).exists() && experiment.layout.shard.is_none() {
-            let is_whole = one.1.missing == 0 && judging.scoring == experiment.scoring;
-            let known = is_whole.then_some(&one.1);
+            let known = (one.1.missing == 0).then_some(&one.1);
+            let (model, scoring) = (&completion.model, &judging.scoring);
             // Scores that cannot be cached are still printed.
-            if let Err(error) = pipeline::scores(experiment, mode, &completion.model, known) {
+            if let Err(error) = pipeline::scores(experiment, mode, model, scoring, known) {
                 output::problems(&[error]);
             }
         }

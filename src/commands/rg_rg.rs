@@ -150,7 +150,8 @@ fn row(
     completion: &Completion,
     resampling: &Resampling,
 ) -> Result<Row> {
-    let (scores, report) = pipeline::scores(experiment, mode, &completion.model, None)?;
+    let scoring = &experiment.scoring;
+    let (scores, report) = pipeline::scores(experiment, mode, &completion.model, scoring, None)?;
     output::remarks(&report);
     let predictions = experiment.paths().predictions(mode, &completion.model);
     warn_of_ends(&predictions, &experiment.scoring, &Screen)?;

@@ -3,11 +3,9 @@
 use std::path::Path;
 
 use repoformer_core::metrics::Metric;
-use repoformer_store::error::{Error, Result};
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use repoformer_store::error::Result;
 
-use super::score::{MetricMeans, MetricScore, Scores, TaskScore};
+use super::score::{MetricMeans, MetricScore, Scores, StoredScores, TaskScore};
 
 /// Scores of a mode's predictions.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,22 +54,6 @@ impl From<&Scores> for ModeScores {
     }
 }
 
-/// Record of a task in the artifact.
-#[derive(Deserialize)]
-struct TaskRecord {
-    row: usize,
-    repository: Option<String>,
-    pred_raw: Option<Value>,
-    #[serde(flatten)]
-    metrics: Map<String, Value>,
-}
-
-/// Content of the artifact.
-#[derive(Deserialize)]
-struct StoredScores {
-    tasks: Vec<TaskRecord>,
-}
-
 impl ModeScores {
     /// Computes the means of these tasks.
     pub fn new(metrics: &[Metric], tasks: Vec<ScoredTask>) -> Self {
@@ -84,24 +66,9 @@ impl ModeScores {
     /// # Errors
     /// A value of one of the metrics is missing.
     pub fn parse(path: &Path, text: &[u8], metrics: &[Metric]) -> Result<Self> {
-        let wrong = |reason: String| Error::from_damage(path, reason);
-        let record: StoredScores =
-            serde_json::from_slice(text).map_err(|error| wrong(error.to_string()))?;
-        let tasks = record.tasks.into_iter().map(|task| {
-            let TaskRecord { row, repository, pred_raw, metrics: known } = task;
-            let score = |&metric: &Metric| {
-                let value = |name: &&str| known.get(metric.name())?.get(name)?.as_f64();
-                let values = metric.values().iter().map(value).collect::<Option<_>>();
-                let values = values
-                    .ok_or_else(|| wrong(format!("task in row {row} lacks values of {metric}")))?;
-                Ok(MetricScore { metric, values })
-            };
-            let scores = metrics.iter().map(score).collect::<Result<_>>()?;
-            let samples = match pred_raw {
-                Some(Value::Array(samples)) => samples.len(),
-                shown => usize::from(shown.is_some()),
-            };
-            Ok(ScoredTask { row, repository, samples, scores })
+        let tasks = StoredScores::parse(path, text)?.tasks.into_iter().map(|task| {
+            let (samples, scores) = (task.samples(), task.scores(path, metrics)?);
+            Ok(ScoredTask { row: task.row, repository: task.repository, samples, scores })
         });
         Ok(Self::new(metrics, tasks.collect::<Result<_>>()?))
     }
@@ -119,7 +86,7 @@ impl ModeScores {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -144,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_missing_value_is_no_zero() {
-        let record = json!({"tasks": [{"row": 7, "repocoder": {"em": 1.0}}]});
+        let record = json!({"tasks": [{"row": 7, "repocoder": {"em": 1.0}, "target_digest": "0"}]});
         let error = parse(&record, &[Metric::RepoCoder]).unwrap_err().to_string();
         assert!(error.contains("task in row 7 lacks values of repocoder"), "{error}");
     }

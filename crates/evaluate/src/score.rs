@@ -24,6 +24,8 @@ use crate::statistics::{Groups, Interval, IntervalKind, Resampling, ResamplingUn
 
 mod record;
 
+pub(crate) use record::StoredScores;
+
 /// Metrics, with the decisive one first, and the post-processing before them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scoring {

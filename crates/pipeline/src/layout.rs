@@ -276,6 +276,12 @@ impl<'e> Paths<'e> {
         self.of_tasks("scores", &name, "json")
     }
 
+    /// Returns the file of the scores of predictions in this cache; `None` for predictions elsewhere.
+    pub fn scores_of(&self, predictions: &Path) -> Option<PathBuf> {
+        let name = predictions.strip_prefix(self.layout.cache.join("predictions")).ok()?;
+        Some(self.layout.cache.join("scores").join(name).with_extension("json"))
+    }
+
     /// Returns `latency/<benchmark>/<mode>-one-gram-ws-20-ss-2-<model>.jsonl`: the time of each task, which depends on the clock.
     pub fn latency(&self, mode: Mode, model: &str) -> PathBuf {
         let name = format!("{}-{}", self.run_name(mode), file_name(model));

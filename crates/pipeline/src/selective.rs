@@ -67,7 +67,7 @@ pub fn selective(
     sources: &SignalSources<'_>,
 ) -> Result<SelectiveTasks> {
     let tasks = experiment.tasks()?;
-    let scores_of = |mode| match scores(experiment, mode, model, None) {
+    let scores_of = |mode| match scores(experiment, mode, model, &experiment.scoring, None) {
         Ok((scores, _)) => Ok(scores.map(|scores| scores.tasks).unwrap_or_default()),
         // No task has predictions of both modes then.
         Err(Error::NoPrediction { .. }) => Ok(Vec::new()),

@@ -13,6 +13,7 @@ use repoformer_core::retrieve::rank::{Ranker, Vocabulary};
 use repoformer_core::retrieve::{Align, HoleGuard, Mode, QueryForm, SearchSettings, Visibility};
 use repoformer_core::task::TaskSet;
 use repoformer_evaluate::score::{MissingPredictions, Scoring};
+use repoformer_store::artifact;
 use repoformer_store::error::{Error, Result};
 use repoformer_text::language::Language;
 use repoformer_text::message::{MessagePart, StageRun};
@@ -51,7 +52,7 @@ pub(crate) const STAGES: [Stage; 6] = [
     ("eval", |experiment| {
         let mut all = StageReport::default();
         for mode in MODES {
-            let (scores, report) = scores(experiment, mode, IN_CONTEXT, None)?;
+            let (scores, report) = scores(experiment, mode, IN_CONTEXT, &experiment.scoring, None)?;
             assert_eq!(scores.is_none(), experiment.plan.is_some());
             all.merge(report);
         }
@@ -209,6 +210,43 @@ fn each_stage_makes_its_artifacts_once() {
     let joined = joined.unwrap();
     assert_eq!(joined.samples.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1]);
     assert!(joined.scores.is_ok() && joined.problems.is_empty());
+}
+
+/// The kept scores are the result, if they are of the same predictions and settings.
+#[test]
+fn scores_are_computed_once() {
+    let place = TestCache::new();
+    run(&place.experiment);
+    let predictions = place.experiment.paths().predictions(Mode::LeftContext, IN_CONTEXT);
+    let kept = place.experiment.paths().scores(Mode::LeftContext, IN_CONTEXT);
+    assert_eq!(place.experiment.paths().scores_of(&predictions).as_ref(), Some(&kept));
+    let em = |experiment: &Experiment, scoring: &Scoring| {
+        let missing = MissingPredictions::Skip;
+        let scores = evaluate(experiment, &predictions, scoring, missing).unwrap().scores.unwrap();
+        scores.all.means[0].get("em").unwrap()
+    };
+    let scoring = place.experiment.scoring.clone();
+    let computed = em(&place.experiment, &scoring);
+    let (header, text) = artifact::read_jsonl(&kept).unwrap();
+    let mut record: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    record["tasks"][0]["repocoder"]["em"] = json!(0.25);
+    let total = artifact::LineTotals { records: 1, ..artifact::LineTotals::default() };
+    artifact::write_lines(&kept, &header.identity, |sink| {
+        sink.write(record.to_string().as_bytes())?;
+        Ok(total)
+    })
+    .unwrap();
+    let other = computed + (0.25 - record_em(&text)) / 2.0;
+    assert_eq!(em(&place.experiment, &scoring), other);
+    // By another metric, too.
+    let by = Scoring { metrics: vec![Metric::RepoCoder, Metric::Repoformer], ..scoring.clone() };
+    assert_eq!(em(&place.experiment, &by), computed);
+}
+
+/// Returns the exact match of the first task in an artifact of scores.
+fn record_em(text: &[u8]) -> f64 {
+    let record: serde_json::Value = serde_json::from_slice(text).unwrap();
+    record["tasks"][0]["repocoder"]["em"].as_f64().unwrap()
 }
 
 #[test]

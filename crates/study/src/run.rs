@@ -350,8 +350,12 @@ impl<'a> Run<'a> {
             messages.failure(format!("{mode} is left out: it has no prediction").into());
             return Ok(());
         }
+        // The report reads these scores.
+        let further = if self.reports.is_some() { &report::METRICS[..] } else { &[] };
+        let scoring = scoring(settings, experiment, further);
         let (scores, report) = self.log.time("scores", || {
-            let (scores, report) = pipeline::scores(experiment, mode, &completion.model, None)?;
+            let model = &completion.model;
+            let (scores, report) = pipeline::scores(experiment, mode, model, &scoring, None)?;
             let is_current = report.built == 0;
             Ok(((scores, report), is_current))
         })?;

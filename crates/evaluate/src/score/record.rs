@@ -1,11 +1,112 @@
-//! JSON records of scores, as `eval` writes them.
+//! JSON records of scores, as `eval` writes and other commands read them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use repoformer_core::metrics::Metric;
 use repoformer_core::postprocess::UncutReason;
+use repoformer_core::task::TaskSet;
+use repoformer_store::error::{Error, Result};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Cuts, Intervals, MetricMeans, MetricScore, Scores, TaskScore, UncutCounts};
+use super::{Cuts, Intervals, MetricMeans, MetricScore, Scores, Scoring, TaskScore, UncutCounts};
 use crate::statistics::{IntervalKind, Resampling};
+
+/// Scores of a mode's predictions, as in their artifact.
+#[derive(Deserialize)]
+pub(crate) struct StoredScores {
+    pub(crate) tasks: Vec<StoredTask>,
+}
+
+/// Record of a task in the artifact.
+#[derive(Deserialize)]
+pub(crate) struct StoredTask {
+    pub(crate) row: usize,
+    pub(crate) repository: Option<String>,
+    target_digest: String,
+    #[serde(default)]
+    uncut: BTreeMap<String, BTreeMap<String, usize>>,
+    pred_raw: Option<StoredSamples>,
+    pred: Option<StoredSamples>,
+    #[serde(default)]
+    pred_by: BTreeMap<String, StoredSamples>,
+    /// Values by metric and name, besides fields that are of no use here.
+    #[serde(flatten)]
+    metrics: Map<String, Value>,
+}
+
+/// Texts of a task: one, or a list of several.
+#[derive(Clone, Deserialize)]
+#[serde(untagged)]
+enum StoredSamples {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl StoredSamples {
+    fn into_texts(self) -> Vec<String> {
+        match self {
+            Self::One(text) => vec![text],
+            Self::Several(texts) => texts,
+        }
+    }
+}
+
+impl StoredScores {
+    /// Parses the text of an artifact.
+    pub(crate) fn parse(path: &Path, text: &[u8]) -> Result<Self> {
+        serde_json::from_slice(text).map_err(|error| Error::from_damage(path, error.to_string()))
+    }
+}
+
+impl StoredTask {
+    /// Returns the values of these metrics.
+    pub(crate) fn scores(&self, path: &Path, metrics: &[Metric]) -> Result<Vec<MetricScore>> {
+        let score = |&metric: &Metric| {
+            let value = |name: &&str| self.metrics.get(metric.name())?.get(name)?.as_f64();
+            let values = metric.values().iter().map(value).collect::<Option<_>>();
+            let values =
+                values.ok_or_else(|| self.wrong(path, format!("lacks values of {metric}")))?;
+            Ok(MetricScore { metric, values })
+        };
+        metrics.iter().map(score).collect()
+    }
+
+    /// Returns the number of samples.
+    pub(crate) fn samples(&self) -> usize {
+        match &self.pred_raw {
+            Some(StoredSamples::Several(samples)) => samples.len(),
+            shown => usize::from(shown.is_some()),
+        }
+    }
+
+    fn wrong(&self, path: &Path, what: impl std::fmt::Display) -> Error {
+        Error::from_damage(path, format!("task in row {} {what}", self.row))
+    }
+
+    /// Returns the texts that each recipe left of the samples.
+    fn take_cut(&mut self, metrics: &[Metric], cuts: &Cuts) -> Option<Vec<Vec<String>>> {
+        let first = self.pred.take()?;
+        let of_recipe = |recipe: usize| {
+            let metric = metrics.iter().zip(&cuts.of_metric).find(|(_, of)| **of == recipe)?.0;
+            let own = self.pred_by.remove(metric.name());
+            Some(own.unwrap_or_else(|| first.clone()).into_texts())
+        };
+        (0..cuts.recipes.len()).map(of_recipe).collect()
+    }
+
+    /// Returns the numbers of samples that each recipe could not cut.
+    fn uncut(&self, metrics: &[Metric], cuts: &Cuts) -> Vec<UncutCounts> {
+        let mut counts = vec![UncutCounts::default(); cuts.recipes.len()];
+        for (metric, &recipe) in metrics.iter().zip(&cuts.of_metric) {
+            let count =
+                |reason: UncutReason| self.uncut.get(metric.name())?.get(reason.name()).copied();
+            counts[recipe] = UncutCounts(UncutReason::ALL.map(|reason| count(reason).unwrap_or(0)));
+        }
+        counts
+    }
+}
 
 impl TaskScore {
     /// Returns `{"task_id": …, "row": …, "repository": …, "repocoder": {"em": …, "es": …}, …, "target_digest": …}`, with all
@@ -52,6 +153,46 @@ impl MetricMeans {
 }
 
 impl Scores {
+    /// Parses the text of an artifact: the scores of these samples by task, without those tasks that have none.
+    ///
+    /// # Errors
+    /// The artifact lacks a task or one of its values.
+    pub fn parse(
+        path: &Path,
+        text: &[u8],
+        tasks: &TaskSet,
+        samples: &[Vec<String>],
+        scoring: &Scoring,
+    ) -> Result<Self> {
+        let Scoring { metrics, postprocess } = scoring;
+        let cuts = Cuts::new(metrics, postprocess, true);
+        let mut stored = StoredScores::parse(path, text)?.tasks.into_iter();
+        let pairs = tasks.tasks().iter().zip(samples).filter(|(_, samples)| !samples.is_empty());
+        let read = pairs.map(|(task, samples)| {
+            let stored = stored.next().filter(|stored| stored.row == task.row);
+            let lacks = || Error::from_damage(path, format!("has no scores of row {}", task.row));
+            let mut stored = stored.ok_or_else(lacks)?;
+            let target = u64::from_str_radix(&stored.target_digest, 16);
+            let cut = stored
+                .take_cut(metrics, &cuts)
+                .filter(|cut| cut.iter().all(|texts| texts.len() == samples.len()));
+            Ok(TaskScore {
+                row: task.row,
+                task_id: task.id.clone(),
+                repository: Some(task.repository.clone()),
+                scores: stored.scores(path, metrics)?,
+                target: target.map_err(|_| stored.wrong(path, "has an invalid digest"))?,
+                samples: samples.len(),
+                raw: samples.clone(),
+                cut: cut.ok_or_else(|| stored.wrong(path, "lacks compared texts"))?,
+                uncut: stored.uncut(metrics, &cuts),
+            })
+        });
+        let read: Vec<TaskScore> = read.collect::<Result<_>>()?;
+        let missing = samples.iter().filter(|samples| samples.is_empty()).count();
+        Ok(Self::new(metrics, read, missing, cuts))
+    }
+
     /// Returns all means as one object, with all values between 0 and 1; `name` identifies the predictions.
     pub fn to_record(&self, name: &str, per_task: bool) -> Value {
         let of = |(name, summary): &(String, MetricMeans)| (name.clone(), summary.to_record());
@@ -139,5 +280,57 @@ fn add_metrics(record: &mut Value, scores: &[MetricScore]) {
         let named = metric.values().iter().zip(values);
         let named = named.map(|(&name, &value)| (name.to_owned(), value.into()));
         record[metric.name()] = Value::Object(named.collect());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use repoformer_core::postprocess::Postprocess;
+    use repoformer_core::task::Task;
+
+    use super::*;
+    use crate::score::{MissingPredictions, score_tasks};
+
+    /// Tasks of function bodies, one without a prediction and one in a file that the grammar cannot parse, by two metrics that cut
+    /// differently.
+    #[test]
+    fn scores_are_read_as_they_were_written() {
+        let task = |row: usize, left: &str| Task {
+            row,
+            ..Task::new(format!("a/{row}"), "a/x.py", 0, 1, "    return x\n", left)
+        };
+        let lefts = ["def f(x):\n", "def g(x):\n", "def h(x):\n", "def i(:\n))(\n"];
+        let tasks: Vec<Task> =
+            lefts.iter().enumerate().map(|(row, left)| task(row, left)).collect();
+        let tasks = TaskSet::new("t.jsonl".into(), tasks);
+        let samples = [
+            vec!["    return x\n\ny = 1\n"],
+            vec![],
+            vec!["    return y\n", "    pass\n\ndef k():\n    pass\n"],
+            vec!["    return ((\n"],
+        ];
+        let samples = samples.map(|texts| texts.into_iter().map(str::to_owned).collect());
+        let scoring = Scoring {
+            metrics: vec![Metric::Repoformer, Metric::RepoCoder],
+            postprocess: Postprocess::own(true),
+        };
+        let Scoring { metrics, postprocess } = &scoring;
+        let scores = score_tasks(&tasks, &samples, metrics, postprocess, MissingPredictions::Skip);
+        let scores = scores.unwrap();
+        assert!(scores.cuts.recipes.len() > 1 && scores.uncut() != vec![UncutCounts::default(); 2]);
+        let path = Path::new("s.json");
+        let read = |record: &Value| {
+            Scores::parse(path, record.to_string().as_bytes(), &tasks, &samples, &scoring)
+        };
+        let mut record = scores.to_record("rg1", true);
+        assert_eq!(read(&record).unwrap(), scores);
+        for field in ["pred", "repocoder", "target_digest"] {
+            let mut without = record.clone();
+            without["tasks"][1].as_object_mut().unwrap().remove(field);
+            read(&without).unwrap_err();
+        }
+        record["tasks"].as_array_mut().unwrap().remove(1);
+        let error = read(&record).unwrap_err().to_string();
+        assert!(error.contains("has no scores of row 2"), "{error}");
     }
 }
