@@ -222,20 +222,17 @@ const BEHIND_VALUES: &str = r#"    local status=$?
     [[ -z $is_expanding ]] || set +f
     if [[ $status != 0 ]]; then"#;
 
-/// End of Bash's function: quotes values with special characters. If the word already begins with a quote, values that could end the quote
-/// or mean a command within it are dropped.
+/// End of Bash's function: quotes values with special characters. If the word already has a quote, which may be closed, only plain
+/// names are kept, with blanks if the quote is certainly open.
 const QUOTING: &str = r#"
-    local at
+    local at blank= word="${COMP_WORDS[COMP_CWORD]-}"
+    [[ "${word:1}" == *[\'\"]* ]] || blank=" "
     for at in "${!COMPREPLY[@]}"; do
-        case "${COMP_WORDS[COMP_CWORD]-}" in
-            \'*) [[ "${COMPREPLY[at]}" == *\'* ]] && unset "COMPREPLY[at]" ;;
-            \"*) [[ "${COMPREPLY[at]}" == *[\"\\\$\`\!]* ]] && unset "COMPREPLY[at]" ;;
-            *)
-                if [[ "${COMPREPLY[at]}" == *[\ \'\"\\\$\&\(\)\;\<\>\|\`\*\?\[\!\#\{\}\~\^]* ]]; then
-                    printf -v "COMPREPLY[at]" '%q' "${COMPREPLY[at]}"
-                fi
-                ;;
-        esac
+        if [[ "$word" == *[\'\"]* ]]; then
+            [[ "${COMPREPLY[at]}" == *[^[:alnum:]$blank/_.:@%+,=-]* ]] && unset "COMPREPLY[at]"
+        elif [[ "${COMPREPLY[at]}" == *[\ \'\"\\\$\&\(\)\;\<\>\|\`\*\?\[\!\#\{\}\~\^]* ]]; then
+            printf -v "COMPREPLY[at]" '%q' "${COMPREPLY[at]}"
+        fi
     done
     return 0
 }
