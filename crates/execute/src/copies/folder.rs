@@ -27,6 +27,8 @@ const MODE: u32 = 0o777;
 
 /// Maximum number of bytes in the files of a folder that is digested or copied; a sparse file counts with its length.
 const MOST_BYTES: u64 = 16 << 30;
+/// Largest number of names in a path of a repository.
+const MOST_NAMES: usize = 256;
 
 /// Opens a file of a folder whose owner may replace it at any time by a link, or by a pipe without a writer.
 /// Also returns its length and mode.
@@ -93,6 +95,11 @@ impl<'a> FolderCopy<'a> {
         if !path.parent().is_some_and(|parent| self.folders.contains(parent)) {
             let path = self.from.join(path);
             let reason = format!("{}: it changed while it was read", path.display());
+            return Err(io::Error::other(reason));
+        }
+        if path.components().count() > MOST_NAMES {
+            let from = self.from.display();
+            let reason = format!("{from}: a path in it has more than {MOST_NAMES} names");
             return Err(io::Error::other(reason));
         }
         let copied = copy_entry(self.from, self.to, path, self.left)?;
@@ -323,5 +330,18 @@ mod tests {
         assert_eq!(copy_of(1).unwrap().bytes, 1);
         fs::remove_file(copy.path().join("a")).unwrap();
         copied().unwrap();
+    }
+
+    /// Each folder is created by a path through all those above it.
+    #[test]
+    fn a_folder_of_folders_without_end_is_refused() {
+        let (dir, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let deep = |names: usize| dir.path().join("d/".repeat(names));
+        fs::create_dir_all(deep(MOST_NAMES)).unwrap();
+        copy_folder(dir.path(), copy.path(), &[]).unwrap();
+        fs::create_dir(deep(MOST_NAMES + 1)).unwrap();
+        let copy = tempfile::tempdir().unwrap();
+        let error = copy_folder(dir.path(), copy.path(), &[]).unwrap_err().to_string();
+        assert!(error.ends_with("a path in it has more than 256 names"), "{error}");
     }
 }
