@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::group::{Bounds, Group};
 use super::order::{Files, HiddenPlace, Limits, RunEnd, RunOrder, RunOutcome};
 use super::processes::SUBCOMMAND;
-use super::{priority, processes, sockets};
+use super::{priority, processes, secrets, sockets};
 
 /// Entity that counts a run's memory, processes and processor time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -182,6 +182,9 @@ impl Guard {
             order.files = if self.enclosure.layered { Files::Layered } else { Files::InPlace };
             order.network = self.network || !self.enclosure.network_off;
             order.filtered = self.enclosure.filtered;
+        }
+        if !set_up {
+            order.homes = secrets::homes();
         }
         if self.enclosure.enclosed && !order.network && !set_up {
             // Hide sockets in the file system, which no namespace isolates.

@@ -345,7 +345,7 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
     }
     fs::create_dir("/dev/hidden").map_err(at("hide"))?;
     let whole = |path: PathBuf| HiddenPlace { path, kept: Vec::new() };
-    let secrets = secret_places().into_iter().map(whole);
+    let secrets = secret_places(&order.homes).into_iter().map(whole);
     // Another `/proc` would show all processes and accept writes to the user's own.
     let of_system = mounts.iter().filter(|mount| {
         mount.shows_system

@@ -147,6 +147,9 @@ pub struct RunOrder {
     pub named: NamedPaths,
     /// Files and folders with answers, which the command finds empty if it is isolated.
     pub hidden: Vec<HiddenPlace>,
+    /// Home folders in which keys are hidden.
+    #[serde(with = "any_paths")]
+    pub homes: Vec<PathBuf>,
     /// Whether the command's system calls are filtered.
     pub filtered: bool,
     /// Niceness of the command's processes, from -20 to 19.

@@ -1,6 +1,8 @@
 //! Secrets withheld from code under test: environment variables, and paths that it finds empty.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use nix::unistd::{User, getuid};
@@ -312,12 +314,27 @@ const SECRETS: &[&str] = &[
     ".node_repl_history",
 ];
 
-/// Returns the existing paths with secrets: the user's, and the system's, which root could read.
-pub(super) fn secret_places() -> Vec<PathBuf> {
-    // Tests may be run with a home folder other than the user's own.
+/// Returns the home folders of this user, or of all users for root, who could read them. Tests may be run with another one. In a namespace,
+/// the user's number is another.
+pub(super) fn homes() -> Vec<PathBuf> {
     let own = User::from_uid(getuid()).ok().flatten().map(|user| user.dir);
-    let homes = std::env::var_os("HOME").map(PathBuf::from).into_iter().chain(own);
-    let homes: Vec<PathBuf> = homes.filter(|home| home.is_absolute()).collect();
+    let known = if getuid().is_root() { fs::read("/etc/passwd") } else { Ok(Vec::new()) };
+    let known = known.unwrap_or_default();
+    let of_line = |line: &[u8]| {
+        let home = line.split(|byte| *byte == b':').nth(5)?;
+        Some(PathBuf::from(OsStr::from_bytes(home)))
+    };
+    let all = known.split(|byte| *byte == b'\n').filter_map(of_line);
+    let named = std::env::var_os("HOME").map(PathBuf::from);
+    let mut homes: Vec<PathBuf> = named.into_iter().chain(own).chain(all).collect();
+    homes.retain(|home| home.is_absolute() && home.is_dir());
+    homes.sort();
+    homes.dedup();
+    homes
+}
+
+/// Returns the existing paths with secrets: those in these home folders, and the system's, which root could read.
+pub(super) fn secret_places(homes: &[PathBuf]) -> Vec<PathBuf> {
     let of_user = homes.iter().flat_map(|home| SECRETS.iter().map(|name| home.join(name)));
     let system = [
         "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers",
@@ -331,6 +348,18 @@ pub(super) fn secret_places() -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_are_looked_for_in_each_home() {
+        let own = User::from_uid(getuid()).unwrap().unwrap().dir;
+        assert!(homes().contains(&own) || !own.is_dir(), "{own:?}");
+        let homes = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let homes = homes.each_ref().map(|home| home.path().to_owned());
+        let keys = homes.each_ref().map(|home| home.join(".ssh"));
+        keys.iter().for_each(|keys| fs::create_dir(keys).unwrap());
+        let found = secret_places(&homes);
+        assert!(keys.iter().all(|keys| found.contains(keys)), "{found:?}");
+    }
 
     #[test]
     fn variables_that_hold_secrets_are_told_by_name_or_value() {
