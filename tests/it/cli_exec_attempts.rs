@@ -721,6 +721,18 @@ fn a_setup_command_replaces_no_folder_of_the_copies() {
             .shell("test ! -e repos/demo/built -a ! -e repos/demo/stamp.json -a ! -L work/demo")
             .done();
     }
+    // Folders above them stay in their place, too.
+    place.shell("mkdir above && mv repos above").done();
+    let args = args.replace(" repos ", " above/repos ").replace(" work", " one/two/work");
+    for folder in ["one/two", "one", "above"] {
+        let rename = format!("import os; os.rename(\"{folder}\", \"moved\")");
+        let setup = format!(
+            "cd $PWD/../../../../../../.. && python3 -c \"{}\"",
+            rename.replace('"', "\\\"")
+        );
+        place.shell(&format!("repoformer eval --exec {args} --setup-cmd '{setup}; true'")).done();
+        place.shell("test -d one/two/work/demo -a -d above/repos/demo -a ! -e moved").done();
+    }
 }
 
 /// With an empty part of `LD_LIBRARY_PATH`, the loader looks for libraries in the working folder.

@@ -144,6 +144,14 @@ pub(super) fn mount_view(order: &RunOrder) -> Result<View, Refusal> {
             view.group = open_group(order)?;
             // They are inside the protected folder of copies. As mount points, they cannot be replaced.
             let own = [&order.folder, &order.scratch].map(|folder| HeldFolder::new(folder));
+            // Neither can the folders above.
+            let above = protected.iter().flat_map(|folder| folder.ancestors().skip(1));
+            let mut above: Vec<&Path> = above.filter(|folder| folder.parent().is_some()).collect();
+            above.sort();
+            above.dedup();
+            for folder in above {
+                bind(folder, folder, MsFlags::MS_REC).map_err(at("a folder above the copies"))?;
+            }
             for folder in protected {
                 bind(folder, folder, MsFlags::MS_REC).map_err(at("the repositories"))?;
                 let mut flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
