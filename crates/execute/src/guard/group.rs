@@ -32,6 +32,9 @@ const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
 /// Controllers of version 1, which counts processor time with a separate controller.
 const CONTROLLERS_OF_FIRST: [&str; 4] = ["memory", "pids", "cpuacct", "cpu"];
 
+/// Bytes of a large page.
+const LARGE_PAGE: u64 = 2 << 20;
+
 /// File with version 1's memory limit.
 const BOUND_OF_FIRST: &str = "memory.limit_in_bytes";
 
@@ -213,10 +216,14 @@ pub(super) struct Counts {
     pub(super) apart: u64,
     /// Nanoseconds of processor time, including ended processes.
     pub(super) nanoseconds: u64,
-    /// Number of processes that the kernel killed because the run had no memory left.
+    /// Number of processes that the kernel killed for lack of memory.
     pub(super) killed: u64,
-    /// Number of processes and threads that the kernel refused to start because the run had too many.
+    /// Whether the run reached its memory limit; otherwise the system had no memory left.
+    pub(super) is_full: bool,
+    /// Number of processes and threads that the kernel refused to start.
     pub(super) refused: u64,
+    /// Whether the run reached its limit on processes; otherwise the system has too many.
+    pub(super) is_crowded: bool,
 }
 
 impl RunGroup {
@@ -276,17 +283,32 @@ impl RunGroup {
             text.trim().parse::<u64>().map_err(|_| io::Error::other(format!("no number: {text:?}")))
         };
         let stat = self.read("memory.stat")?;
-        let (used, apart, cached, killed) = match self.file("memory.current") {
+        let (used, apart, cached, killed, is_full) = match self.file("memory.current") {
             Ok(_) => {
                 let caches = value_of(&stat, "file")? + value_of(&stat, "slab_reclaimable")?;
-                (number(self.read("memory.current")?)?, 0, caches, self.read("memory.events")?)
+                let used = number(self.read("memory.current")?)?;
+                let events = self.read("memory.events")?;
+                let is_full = value_of(&events, "oom")? > 0;
+                (used, 0, caches, events, is_full)
             }
             Err(_) => {
                 let used = number(self.read("memory.usage_in_bytes")?)?;
                 let apart = number(self.read("memory.kmem.tcp.usage_in_bytes")?)?;
-                (used, apart, value_of(&stat, "cache")?, self.read("memory.oom_control")?)
+                // New kernels do not count failures, and a large page may fail below the limit.
+                let peak = number(self.read("memory.max_usage_in_bytes")?)?;
+                let is_full =
+                    peak.saturating_add(LARGE_PAGE) >= number(self.read(BOUND_OF_FIRST)?)?;
+                let killed = self.read("memory.oom_control")?;
+                (used, apart, value_of(&stat, "cache")?, killed, is_full)
             }
         };
+        let refused = value_of(&self.read("pids.events")?, "max")?;
+        // Refusals by a group above count, too. Older systems do not tell the peak.
+        let is_crowded = refused > 0
+            && match self.read("pids.peak") {
+                Ok(peak) => number(peak)? >= number(self.read("pids.max")?)?,
+                Err(_) => true,
+            };
         let kept = value_of(&stat, "shmem")?.saturating_add(value_of(&stat, "unevictable")?);
         let nanoseconds = match self.file("cpuacct.usage") {
             Ok(_) => number(self.read("cpuacct.usage")?)?,
@@ -299,7 +321,9 @@ impl RunGroup {
             apart,
             nanoseconds,
             killed: value_of(&killed, "oom_kill")?,
-            refused: value_of(&self.read("pids.events")?, "max")?,
+            is_full,
+            refused,
+            is_crowded,
         })
     }
 

@@ -174,12 +174,16 @@ pub enum RunEnd {
     Wall,
     /// The limit on processor time was reached.
     Cpu,
-    /// The memory limit was reached, or the system ran out of memory.
+    /// The memory limit was reached.
     Memory,
+    /// The system ran out of memory, or its memory that belongs to no process grew beyond the limit; other programs may be the cause.
+    SystemMemory,
     /// The limit on disk space was reached.
     Disk,
     /// The limit on processes was reached.
     Processes,
+    /// The system refused a process although the run had not reached its limit.
+    SystemProcesses,
     /// The run held too many of the files that the system can have open.
     Files,
     /// The disk that the run writes to was nearly full, whatever filled it.

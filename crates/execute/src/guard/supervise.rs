@@ -228,7 +228,7 @@ impl StartedRun {
         let killed = signal == Some(Signal::SIGKILL as i32) || exit_code == Some(128 + 9);
         if ended == RunEnd::Exited {
             ended = match signal {
-                _ if killed && kernel_kills() > self.kernel_kills => RunEnd::Memory,
+                _ if killed && kernel_kills() > self.kernel_kills => RunEnd::SystemMemory,
                 Some(signal) if signal == Signal::SIGXCPU as i32 => RunEnd::Cpu,
                 Some(signal) if signal == Signal::SIGXFSZ as i32 => RunEnd::Disk,
                 _ => ended,
@@ -320,11 +320,11 @@ impl StartedRun {
         // A control group already counts the texts of `/proc`.
         let lists = || usage::of_lists(&processes, order.group.is_none());
         if self.kernel.is_beyond(system.kernel, mega(limits.memory_mb), room, lists) {
-            return Some(RunEnd::Memory);
+            return Some(RunEnd::SystemMemory);
         }
         match self.is_beyond_in_sockets(system, mega(limits.memory_mb), room) {
             Ok(false) => {}
-            Ok(true) => return Some(RunEnd::Memory),
+            Ok(true) => return Some(RunEnd::SystemMemory),
             Err(_) => return Some(RunEnd::Unseen),
         }
         if order.group.is_some() {
@@ -350,7 +350,7 @@ impl StartedRun {
         }
         let signs = || if usage::look_into_memory(&processes) { u64::MAX } else { 0 };
         if self.anonymous.is_beyond(unseen, most, u64::MAX, signs) {
-            return Some(RunEnd::Memory);
+            return Some(RunEnd::SystemMemory);
         }
         let Ok(hidden) = self.mappings.unseen_memory(&processes, memory, most) else {
             return Some(RunEnd::Unseen);
@@ -401,7 +401,8 @@ impl StartedRun {
         }
         let (limits, most) = (&order.limits, mega(order.limits.memory_mb));
         if counts.refused > 0 {
-            return Some(RunEnd::Processes);
+            let is_own = counts.is_crowded;
+            return Some(if is_own { RunEnd::Processes } else { RunEnd::SystemProcesses });
         }
         if counts.nanoseconds as f64 / 1e9 > limits.cpu_seconds {
             return Some(RunEnd::Cpu);
@@ -412,7 +413,8 @@ impl StartedRun {
             && self.view.group.as_ref().is_none_or(|group| group.holds_more(left, bound));
         if counts.killed > 0 || is_over {
             self.peak = self.peak.max(counts.memory.min(bound));
-            return Some(RunEnd::Memory);
+            let is_own = is_over || counts.is_full;
+            return Some(if is_own { RunEnd::Memory } else { RunEnd::SystemMemory });
         }
         self.peak = self.peak.max(counts.memory.min(most));
         None

@@ -72,6 +72,8 @@ pub(super) enum ReachedLimit {
     TimeOfOthers,
     ProcessorTime,
     Memory,
+    /// The memory limit, reached by memory of the whole system that other programs may have used.
+    SystemMemory,
     Disk,
     Processes,
     /// A write failed for lack of space, and the run went on.
@@ -84,6 +86,7 @@ named! {
     TimeOfOthers = "limit of seconds, most of them waiting for a processor",
     ProcessorTime = "limit of processor time",
     Memory = "limit of memory",
+    SystemMemory = "limit of memory, or other programs left too little",
     Disk = "limit of disk space",
     Processes = "limit of processes",
     FullDisk = "no space left to write: limit of disk space",
@@ -100,6 +103,9 @@ impl ReachedLimit {
             }
             Self::ProcessorTime => UserChoice::ProcessorTimeLimit.into(),
             Self::Memory => UserChoice::MemoryLimit.into(),
+            Self::SystemMemory => {
+                message![UserChoice::MemoryLimit, ", or other programs left too little"]
+            }
             Self::Disk => UserChoice::DiskLimit.into(),
             Self::Processes => UserChoice::ProcessLimit.into(),
             Self::FullDisk => message!["no space left to write: ", UserChoice::DiskLimit],
@@ -125,8 +131,10 @@ pub fn judge(runner: Runner, outcome: &RunOutcome) -> Verdict {
         RunEnd::Wall => verdict(Status::Timeout, ReachedLimit::Time.name()),
         RunEnd::Cpu => verdict(Status::Timeout, ReachedLimit::ProcessorTime.name()),
         RunEnd::Memory => verdict(Status::OutOfMemory, ReachedLimit::Memory.name()),
+        RunEnd::SystemMemory => provisional(Status::OutOfMemory, ReachedLimit::SystemMemory.name()),
         RunEnd::Disk => verdict(Status::Error, ReachedLimit::Disk.name()),
         RunEnd::Processes => verdict(Status::Error, ReachedLimit::Processes.name()),
+        RunEnd::SystemProcesses => provisional(Status::Error, "the system refused it a process"),
         RunEnd::Files => verdict(Status::Error, "it held too many of the system's open files"),
         // Another run may have used up the system's open files.
         RunEnd::Unseen => {

@@ -114,6 +114,11 @@ fn limits_are_told_apart() {
     assert!(reason.ends_with("waiting for a processor"), "{reason}");
     assert_eq!(of(RunEnd::Cpu), Status::Timeout);
     assert_eq!(of(RunEnd::Memory), Status::OutOfMemory);
+    // A result that other programs may have caused is not kept.
+    let lasts =
+        |ended| judge(Runner::Auto, &RunOutcome { ended, ..RunOutcome::default() }).is_lasting;
+    assert_eq!([RunEnd::Memory, RunEnd::Processes].map(lasts), [true; 2]);
+    assert_eq!([RunEnd::SystemMemory, RunEnd::SystemProcesses].map(lasts), [false; 2]);
     assert_eq!(of(RunEnd::Disk), Status::Error);
     assert_eq!(
         judge(Runner::Auto, &RunOutcome::from_refusal("x")).status,
