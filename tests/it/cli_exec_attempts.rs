@@ -1,6 +1,6 @@
 //! `eval --exec`: what code under test attempts, where namespaces can be had and where not: to get out, to look in, to pass.
 //!
-//! docs/security.md says what is promised.
+//! docs/sandbox.md says what is promised.
 
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
@@ -134,7 +134,7 @@ const ATTEMPTS: &[(&str, bool, bool)] = &[
 /// Marks code that passes.
 const PASSES: &str = "passes";
 
-/// Code that fakes its verdict, and the reason why it fails. A few pass: docs/security.md.
+/// Code that fakes its verdict, and the reason why it fails. A few pass: docs/sandbox.md.
 const FAKES: [(&str, &str, &str); 25] = [
     ("exit", "import os; os._exit(0)", "without unittest's summary"),
     ("exit-kindly", "import sys; sys.exit(0)", ""),
@@ -219,7 +219,7 @@ const FAKES: [(&str, &str, &str); 25] = [
         "import os\n    for name in os.listdir('tests'): open('tests/' + name, 'w').close()",
         "",
     ),
-    // What is not noticed: docs/security.md.
+    // What is not noticed: docs/sandbox.md.
     ("equal", "class E:\n        def __eq__(self, other): return True\n    return E()", PASSES),
     (
         "assert-once",
