@@ -196,7 +196,7 @@ def five_repositories(bench):
 
 
 def cuts(bench):
-    yield ["cut", *(f"{mode} EM / ES" for mode in MODES), "tokens a prompt (rg1)"]
+    yield ["cut", *(f"{mode} EM / ES" for mode in MODES), "tokens/prompt (rg1)"]
     tasks = five_repositories(bench)
     for name, flags in [("chunks (`repoformer-paper`)", [*PAPER, "--policy", "always"]), ("windows (default)", [])]:
         rows = {row["mode"]: row for row in bench.json("run", *tasks, *flags, "--mode", ",".join(MODES), "--metrics", "repocoder")}
