@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Greatest ratio of an input's expanded size to its compressed size; source text and records of source text stay below a
 /// hundred.
-const MOST_TIMES: u64 = 500;
+pub(super) const MOST_TIMES: u64 = 500;
 /// Number of bytes to which any input may expand.
-const ALWAYS: u64 = 64 << 20;
+pub(super) const ALWAYS: u64 = 64 << 20;
 
 /// Input that counts the bytes read from it.
 pub(super) struct MeteredInput<R> {

@@ -1,7 +1,8 @@
 //! Parquet files: writes data frames and the columns of other tables, compressed with Snappy, which every reader supports, and
 //! reads rows as JSON.
 
-mod lists;
+mod footer;
+mod pages;
 mod rows;
 
 use std::io::{self, Write};
@@ -15,10 +16,19 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{Type, TypePtr};
 use serde_json::Value;
 
-pub use lists::BoundedLists;
-pub use rows::ParquetRows;
+pub use pages::{BoundedPages, DecodedBytes};
+pub use rows::{ParquetRows, open};
 
+use super::expansion;
 use super::frame::{Column, ColumnType, Frame};
+
+/// Greatest ratio of the total size of a file's values to the size of the file.
+pub const MOST_TIMES: u64 = expansion::MOST_TIMES;
+
+/// Returns the greatest total size of the values in a file of this size.
+pub fn most_bytes(of_file: u64) -> u64 {
+    expansion::ALWAYS.max(of_file.saturating_mul(MOST_TIMES))
+}
 
 /// Starts a file with this schema.
 pub fn writer<W: Write + Send>(

@@ -18,14 +18,10 @@ use parquet::record::Field;
 use parquet::schema::types::{ColumnDescPtr, Type, TypePtr};
 use serde_json::{Map, Value};
 
-use super::BoundedLists;
+use super::{BoundedPages, DecodedBytes, MOST_TIMES, most_bytes};
 use crate::error::{Error, Result};
 use crate::files::File;
 
-/// Greatest ratio of the total size of a file's values to the size of the file; tables stay below a hundred.
-const MOST_TIMES: u64 = 500;
-/// Number of bytes of values that any file may have.
-const ALWAYS: u64 = 64 << 20;
 /// Number of bytes that a value counts for, in addition to its text.
 const OF_VALUE: u64 = 8;
 
@@ -52,6 +48,18 @@ impl Display for RowError {
     }
 }
 
+/// Opens a file and reads its schema.
+///
+/// # Errors
+/// The file is no complete Parquet file, or its schema takes too much memory.
+pub fn open(file: File) -> Result<SerializedFileReader<std::fs::File>, ParquetError> {
+    let mut file = file.into_std();
+    super::footer::check(&mut file).map_err(ParquetError::General)?;
+    // The package panics on some damaged files.
+    let opened = catch_unwind(AssertUnwindSafe(|| SerializedFileReader::new(file)));
+    opened.unwrap_or_else(|_| Err(ParquetError::General("it is damaged".into())))
+}
+
 /// Parquet file that is read row by row.
 pub struct ParquetRows {
     path: PathBuf,
@@ -68,10 +76,7 @@ impl ParquetRows {
         let cannot_open = |e| Error::reading(path, "open this file", e);
         let file = File::open(path).map_err(cannot_open)?;
         let bytes = file.metadata().map_err(cannot_open)?.len();
-        // The reader panics on some damaged files.
-        let opened = catch_unwind(AssertUnwindSafe(|| SerializedFileReader::new(file.into_std())));
-        let file = opened.map_err(|_| unreadable(path, DAMAGED))?;
-        let file = file.map_err(|e| unreadable(path, e))?;
+        let file = self::open(file).map_err(|e| unreadable(path, e))?;
         Ok(Self { path: path.to_owned(), file, bytes })
     }
 
@@ -106,9 +111,9 @@ impl ParquetRows {
         &self,
         mut row: impl FnMut(Map<String, Value>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut left = ALWAYS.max(self.bytes.saturating_mul(MOST_TIMES));
+        let (mut left, decoded) = (most_bytes(self.bytes), DecodedBytes::of_file(self.bytes));
         for group in 0..self.file.num_row_groups() {
-            let opened = catch_unwind(AssertUnwindSafe(|| self.open_columns(group)));
+            let opened = catch_unwind(AssertUnwindSafe(|| self.open_columns(group, &decoded)));
             let opened = opened.unwrap_or_else(|_| Err(damage_error()));
             let mut columns = opened.map_err(|e| unreadable(&self.path, e))?;
             let rows = self.file.metadata().row_group(group).num_rows();
@@ -127,7 +132,11 @@ impl ParquetRows {
     }
 
     /// Opens the columns of a row group.
-    fn open_columns(&self, group: usize) -> Outcome<Vec<Box<dyn JsonColumn>>> {
+    fn open_columns(
+        &self,
+        group: usize,
+        decoded: &DecodedBytes,
+    ) -> Outcome<Vec<Box<dyn JsonColumn>>> {
         let schema = self.file.metadata().file_metadata().schema_descr();
         let group = self.file.get_row_group(group)?;
         let (mut columns, mut first) = (Vec::new(), 0);
@@ -139,7 +148,9 @@ impl ParquetRows {
             if last != leaf + 1 || !is_simple(field, &schema.column(leaf)) {
                 return Err(unknown(field.name()));
             }
-            columns.push(json_column(schema.column(leaf), group.get_column_page_reader(leaf)?)?);
+            let (leaf, pages) = (schema.column(leaf), group.get_column_page_reader(leaf)?);
+            let pages = BoundedPages::new(pages, leaf.max_rep_level(), decoded);
+            columns.push(json_column(leaf, Box::new(pages))?);
             first = last;
         }
         Ok(columns)
@@ -180,7 +191,6 @@ trait JsonColumn {
 }
 
 fn json_column(leaf: ColumnDescPtr, pages: Box<dyn PageReader>) -> Outcome<Box<dyn JsonColumn>> {
-    let pages: Box<dyn PageReader> = Box::new(BoundedLists::new(pages, leaf.max_rep_level()));
     Ok(match leaf.physical_type() {
         PhysicalType::BOOLEAN => Box::new(Cells::<BoolType>::new(leaf, pages)),
         PhysicalType::INT32 => Box::new(Cells::<Int32Type>::new(leaf, pages)),
@@ -405,7 +415,8 @@ mod tests {
         let error = read.unwrap_err().to_string();
         assert!(error.contains("x.parquet: cannot read this Parquet table: its values"), "{error}");
         assert!(
-            error.contains("more than 500 times as large as the file") && count == ALWAYS / 1008,
+            error.contains("more than 500 times as large as the file")
+                && count == most_bytes(0) / 1008,
             "{error}: {count}"
         );
     }

@@ -12,18 +12,16 @@ use parquet::data_type::{
     ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type,
 };
 use parquet::errors::ParquetError;
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::reader::FileReader;
 use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor, Type};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files::File;
-use repoformer_store::parquet::BoundedLists;
+use repoformer_store::parquet::{
+    self as tables, BoundedPages, DecodedBytes, MOST_TIMES, most_bytes,
+};
 
 use super::{FILES, NO_TEXT, PATH, Problem, REPOSITORY, RowPosition, Rows, STARS, TEXT};
 
-/// Greatest ratio of the total size of a file's texts to the size of the file; source text stays below a hundred.
-const MOST_TIMES: u64 = 500;
-/// Number of bytes of texts that any file may have.
-const ALWAYS: u64 = 64 << 20;
 /// Number of bytes that a file counts for in addition to its path and text.
 const OF_FILE: u64 = 16;
 /// Greatest number of rows per byte of a file; no file of texts has more.
@@ -108,12 +106,9 @@ impl Rows<'_> {
         let cannot_open = |e| Error::reading(self.input, "open this file", e);
         let file = File::open(self.input).map_err(cannot_open)?;
         let bytes = file.metadata().map_err(cannot_open)?.len();
-        // The reader panics on some damaged files.
-        let opened = catch_unwind(AssertUnwindSafe(|| SerializedFileReader::new(file.into_std())));
-        let table = match opened {
-            Ok(Ok(table)) => table,
-            Ok(Err(error)) => return self.unreadable("cannot read this Parquet table", error),
-            Err(_) => return self.unreadable("cannot read this Parquet table", damage_error()),
+        let table = match tables::open(file) {
+            Ok(table) => table,
+            Err(error) => return self.unreadable("cannot read this Parquet table", error),
         };
         let metadata = table.metadata();
         let schema = metadata.file_metadata().schema_descr();
@@ -132,16 +127,16 @@ impl Rows<'_> {
             self.problem(None, format!("damaged: its header promises {all} rows in {bytes} bytes"));
             return Ok(());
         }
-        let (mut row, mut left) = (0, ALWAYS.max(bytes.saturating_mul(MOST_TIMES)));
+        let (mut row, mut left, decoded) = (0, most_bytes(bytes), DecodedBytes::of_file(bytes));
         for (number, rows) in counts.into_iter().enumerate() {
-            let mut reading =
-                Group { table: &table, number, columns: &columns, row, end: row + rows };
+            let (end, decoded) = (row + rows, &decoded);
+            let mut reading = Group { table: &table, number, columns: &columns, decoded, row, end };
             if let Err(lost) = reading.read(self, &mut left)? {
                 let (first, last) = (reading.row + 1, reading.end);
                 let of = format!("row group {}: rows {first} to {last} are lost", number + 1);
                 self.unreadable(&of, lost)?;
             }
-            if left == 0 {
+            if left == 0 || decoded.are_exceeded() {
                 let reason = format!(
                     "its texts are more than {MOST_TIMES} times as large as the file, which looks \
                      malicious; the rest is left out"
@@ -188,6 +183,7 @@ struct Group<'t> {
     table: &'t dyn FileReader,
     number: usize,
     columns: &'t Columns,
+    decoded: &'t DecodedBytes,
     /// Number of the file's rows that are done.
     row: u64,
     /// Number of the file's rows that are done after this group.
@@ -235,7 +231,6 @@ impl Group<'_> {
         let (descriptor, pages) = self.pages(number)?;
         let schema = self.table.metadata().file_metadata().schema_descr();
         let element = element_level(schema.root_schema(), descriptor.path().parts());
-        let pages = Box::new(BoundedLists::new(pages, descriptor.max_rep_level()));
         let pages: Box<dyn PageReader> = match budget {
             Some(budget) => Box::new(PageBudget { pages, budget: budget.clone(), row: 0 }),
             None => pages,
@@ -246,7 +241,9 @@ impl Group<'_> {
     fn pages(&self, number: usize) -> Outcome<(ColumnDescPtr, Box<dyn PageReader>)> {
         let schema = self.table.metadata().file_metadata().schema_descr();
         let pages = self.table.get_row_group(self.number)?.get_column_page_reader(number)?;
-        Ok((schema.column(number), pages))
+        let column = schema.column(number);
+        let pages = BoundedPages::new(pages, column.max_rep_level(), self.decoded);
+        Ok((column, Box::new(pages)))
     }
 
     fn open(&self, most: u64) -> Outcome<Readers> {

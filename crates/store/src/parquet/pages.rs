@@ -1,29 +1,61 @@
-//! Limit on the lists of a Parquet file: a few bytes may stand for millions of equal elements, and all elements of a row are
-//! read at once.
+//! Limits on the pages of a Parquet file. A few bytes may stand for millions of equal elements, and all elements of a row are read at
+//! once. Row groups may share a page, which is decoded for each of them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::ParquetError;
+
+use super::{MOST_TIMES, most_bytes};
 
 type Outcome<T> = Result<T, ParquetError>;
 
 /// Greatest number of elements in a row's list: no repository has as many files, and no training sequence as many tokens.
 const MOST_ELEMENTS: u64 = 1 << 22;
 
-/// Pages of a column; a page is rejected if a row's list is too long. In a column without lists, all pages are passed on.
-pub struct BoundedLists {
+/// Number of bytes that the pages of a file may still have when decoded.
+#[derive(Debug, Clone)]
+pub struct DecodedBytes(Arc<AtomicU64>);
+
+impl DecodedBytes {
+    /// Creates the number for a file of this size.
+    pub fn of_file(bytes: u64) -> Self {
+        Self(Arc::new(AtomicU64::new(most_bytes(bytes))))
+    }
+
+    /// Returns whether the pages have exceeded it.
+    pub fn are_exceeded(&self) -> bool {
+        self.0.load(Relaxed) == 0
+    }
+
+    fn take(&self, bytes: usize) -> Outcome<()> {
+        let left = self.0.load(Relaxed).saturating_sub(bytes as u64);
+        self.0.store(left, Relaxed);
+        if left > 0 {
+            return Ok(());
+        }
+        let reason = format!("its pages are more than {MOST_TIMES} times as large as the file");
+        Err(ParquetError::General(reason))
+    }
+}
+
+/// Pages of a column; a page is rejected if a row's list is too long, or the pages of the file are too large.
+pub struct BoundedPages {
     pages: Box<dyn PageReader>,
     /// Greatest level of repetition; 0 if the column has no lists.
     max_level: i16,
     most: u64,
     /// Number of elements of the last row so far.
     elements: u64,
+    decoded: DecodedBytes,
 }
 
-impl BoundedLists {
+impl BoundedPages {
     /// Wraps the pages of a column with this greatest level of repetition.
-    pub fn new(pages: Box<dyn PageReader>, max_level: i16) -> Self {
-        Self { pages, max_level, most: MOST_ELEMENTS, elements: 0 }
+    pub fn new(pages: Box<dyn PageReader>, max_level: i16, decoded: &DecodedBytes) -> Self {
+        Self { pages, max_level, most: MOST_ELEMENTS, elements: 0, decoded: decoded.clone() }
     }
 
     fn check(&mut self, page: &Page) -> Outcome<()> {
@@ -100,7 +132,7 @@ fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     Some((number, &bytes[length..]))
 }
 
-impl Iterator for BoundedLists {
+impl Iterator for BoundedPages {
     type Item = Outcome<Page>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -108,9 +140,13 @@ impl Iterator for BoundedLists {
     }
 }
 
-impl PageReader for BoundedLists {
+impl PageReader for BoundedPages {
     fn get_next_page(&mut self) -> Outcome<Option<Page>> {
+        self.decoded.take(0)?;
         let page = self.pages.get_next_page()?;
+        if let Some(page) = &page {
+            self.decoded.take(page.buffer().len())?;
+        }
         if let Some(page) = page.as_ref().filter(|_| self.max_level > 0) {
             self.check(page)?;
         }
@@ -195,14 +231,33 @@ mod tests {
     }
 
     #[test]
+    fn pages_that_row_groups_share_count_for_each() {
+        let decoded = DecodedBytes::of_file(0);
+        let large = || page(&vec![0; 40 << 20], 1, true);
+        let read = || {
+            let pages = Box::new(Pages(vec![large()]));
+            BoundedPages::new(pages, 0, &decoded).next().unwrap()
+        };
+        assert!(read().is_ok() && !decoded.are_exceeded());
+        let error = read().unwrap_err().to_string();
+        assert!(
+            error.ends_with("its pages are more than 500 times as large as the file"),
+            "{error}"
+        );
+        assert!(decoded.are_exceeded() && read().is_err());
+    }
+
+    #[test]
     fn a_list_of_more_elements_than_a_row_may_have_is_refused() {
         // One value that begins a row, and further values that continue it.
         let row = |more: u8| [2, 0, more << 1, 1];
         for is_first_version in [true, false] {
+            let decoded = DecodedBytes::of_file(0);
             let is_read = |pages: &[(&[u8], u32)], max_level| {
                 let pages = pages.iter().rev().map(|(l, n)| page(l, *n, is_first_version));
                 let pages = Box::new(Pages(pages.collect()));
-                let mut bounded = BoundedLists { most: 20, ..BoundedLists::new(pages, max_level) };
+                let mut bounded =
+                    BoundedPages { most: 20, ..BoundedPages::new(pages, max_level, &decoded) };
                 bounded.all(|page| page.is_ok())
             };
             assert!(is_read(&[(&row(19), 20)], 1));
