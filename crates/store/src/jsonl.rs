@@ -362,12 +362,19 @@ pub fn records(text: &[u8]) -> impl Iterator<Item = (RecordAddress, &[u8])> {
     records.zip(0..).map(|((bytes, line), row)| (RecordAddress { line, row }, bytes))
 }
 
+/// Greatest number of values in a line: each takes up to 200 bytes of memory.
+const MOST_VALUES: u64 = 1 << 22;
+
 /// Parses the JSON value of a text that begins on a line of a file. Replaces lone surrogates, and [marks](mod@literal) numbers
 /// that a JSON value cannot hold.
 ///
 /// # Errors
-/// The text is not JSON.
+/// The text is not JSON, or has more than 4,194,304 values.
 pub fn value(path: &Path, line: usize, bytes: &[u8]) -> serde_json::Result<Value> {
+    if bytes.len() as u64 > MOST_VALUES && json::count_values(bytes) > MOST_VALUES {
+        let reason = format!("has more than {MOST_VALUES} JSON values");
+        return Err(serde::de::Error::custom(reason));
+    }
     // If the text is known to be UTF-8, the strings need no validation of their own.
     let Ok(text) = std::str::from_utf8(bytes) else {
         return serde_json::from_slice(bytes);
@@ -717,6 +724,16 @@ mod tests {
         let rest = problems.remove(KEPT);
         keep(&mut problems, &path, rest);
         assert_eq!(count_of(&problems), KEPT + 6);
+    }
+
+    #[test]
+    fn a_line_of_too_many_values_is_named() {
+        let line =
+            |values: usize| format!("{{\"a\": [{}0]}}", "0,".repeat(values - 4)).into_bytes();
+        let most = MOST_VALUES as usize;
+        parse("t.jsonl".as_ref(), 2, &line(most)).unwrap();
+        let error = parse("t.jsonl".as_ref(), 2, &line(most + 1)).unwrap_err().to_string();
+        assert_eq!(error, "t.jsonl:2: has more than 4194304 JSON values");
     }
 
     #[test]
