@@ -1,5 +1,6 @@
 //! Flags of `eval`.
 
+use std::num::NonZero;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -106,7 +107,7 @@ pub(crate) struct ExecArgs {
     pub(crate) list_tests_cmd: Option<String>,
     /// Maximum number of tests mined per task [default: 10]
     #[arg(long, value_name = "N", requires = "mine_tests")]
-    pub(crate) max_tests: Option<usize>,
+    pub(crate) max_tests: Option<NonZero<usize>>,
     /// How to read the test command's result [default: auto]
     #[arg(long, value_name = "NAME", requires = "exec",
         value_parser = ValueList::new(["auto", "pytest", "unittest", "exit-code"]))]
@@ -119,13 +120,13 @@ pub(crate) struct ExecArgs {
     pub(crate) cpu_limit: Option<f64>,
     /// Limit of the total memory of a run's processes, in megabytes [default: 4096]
     #[arg(long, value_name = "MB", requires = "exec")]
-    pub(crate) memory_limit: Option<u64>,
+    pub(crate) memory_limit: Option<NonZero<u64>>,
     /// Limit of the disk space of a run, in megabytes [default: 1024]
     #[arg(long, value_name = "MB", requires = "exec")]
-    pub(crate) disk_limit: Option<u64>,
+    pub(crate) disk_limit: Option<NonZero<u64>>,
     /// Limit of simultaneous processes of a run [default: 256]
     #[arg(long, value_name = "N", requires = "exec")]
-    pub(crate) process_limit: Option<usize>,
+    pub(crate) process_limit: Option<NonZero<usize>>,
     /// Whether tests can use the network (the setup always can) [default: off]
     #[arg(long, value_name = "WHEN", requires = "exec")]
     pub(crate) network: Option<Switch>,
@@ -134,7 +135,7 @@ pub(crate) struct ExecArgs {
     pub(crate) isolation: Option<Isolation>,
     /// Number of runs with the reference; tasks whose runs disagree are left out [default: 1]
     #[arg(long, value_name = "N", requires = "exec")]
-    pub(crate) oracle_runs: Option<usize>,
+    pub(crate) oracle_runs: Option<NonZero<usize>>,
     /// Value of k in pass@k (repeatable, or separated by commas) [default: 1]
     #[arg(long, value_name = "K", value_delimiter = ',', requires = "exec")]
     pub(crate) pass_k: Vec<usize>,

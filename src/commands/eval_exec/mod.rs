@@ -2,6 +2,7 @@
 
 mod samples;
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
@@ -141,7 +142,7 @@ fn mine_tests(
         names,
         &experiment.repos_dir,
         list.map(|text| Template::parse("list-tests-cmd", text)).transpose()?,
-        exec.max_tests.unwrap_or(10).max(1),
+        exec.max_tests.map_or(10, NonZero::get),
         bench.settings.setup_seconds,
     )?;
     let findings = mine(tasks, subjects, &mining, &bench.settings.execution, copies)?;
@@ -162,14 +163,14 @@ impl ExecArgs {
         let limits = Limits {
             wall_seconds,
             cpu_seconds: seconds("cpu-limit", self.cpu_limit, 4.0 * wall_seconds)?,
-            memory_mb: self.memory_limit.unwrap_or(4096).max(1),
-            disk_mb: self.disk_limit.unwrap_or(1024).max(1),
-            processes: self.process_limit.unwrap_or(256).max(1),
+            memory_mb: self.memory_limit.map_or(4096, NonZero::get),
+            disk_mb: self.disk_limit.map_or(1024, NonZero::get),
+            processes: self.process_limit.map_or(256, NonZero::get),
         };
         Ok(BenchSettings {
             execution: ExecutionSettings {
                 limits,
-                oracle_runs: self.oracle_runs.unwrap_or(1).max(1),
+                oracle_runs: self.oracle_runs.map_or(1, NonZero::get),
                 results: self.exec_results.clone().unwrap_or_else(|| paths.exec_results()),
                 forgotten: self.forgotten()?,
             },
