@@ -733,6 +733,15 @@ fn a_setup_command_replaces_no_folder_of_the_copies() {
         place.shell(&format!("repoformer eval --exec {args} --setup-cmd '{setup}; true'")).done();
         place.shell("test -d one/two/work/demo -a -d above/repos/demo -a ! -e moved").done();
     }
+    // Copies may be below the repository.
+    let args = "--repos-dir above/repos/demo --tasks tasks.jsonl --threads 1 --predictions p.jsonl --cache-dir above/repos/demo/data";
+    let setup = "touch built ../../../../../../../../built ../../../../../../../built; true";
+    place.shell(&format!("repoformer eval --exec {args} --setup-cmd '{setup}'")).done();
+    place
+        .shell("test -d above/repos/demo/data -a -z \"$(find above -name built | grep -v copies)\"")
+        .done();
+    let built = place.shell("find above -name built").stdout;
+    assert!(built.contains("/copies/"), "{built}");
 }
 
 /// With an empty part of `LD_LIBRARY_PATH`, the loader looks for libraries in the working folder.

@@ -17,7 +17,7 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
-use nix::sys::resource::{Resource, getrlimit};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, sendto, socket,
 };
@@ -56,6 +56,10 @@ fn into_namespaces(
     processes: &Path,
 ) -> Result<(), Refusal> {
     let (own_user, own_group) = (geteuid(), getegid());
+    // The user's other processes count, too, and outside of the namespaces the limit is the one that holds now.
+    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NPROC) {
+        let _ = setrlimit(Resource::RLIMIT_NPROC, hard, hard);
+    }
     unshare(flags).map_err(|error| match error {
         Errno::ENOSPC => {
             "namespaces: the system's limit is reached (user.max_user_namespaces)".into()
@@ -149,7 +153,7 @@ pub(super) fn mount_view(order: &RunOrder) -> Result<View, Refusal> {
             let mut above: Vec<&Path> = above.filter(|folder| folder.parent().is_some()).collect();
             above.sort();
             above.dedup();
-            for folder in above {
+            for folder in &above {
                 bind(folder, folder, MsFlags::MS_REC).map_err(at("a folder above the copies"))?;
             }
             for folder in protected {
@@ -160,6 +164,9 @@ pub(super) fn mount_view(order: &RunOrder) -> Result<View, Refusal> {
                 let below =
                     |mount: &&Mount| mount.path.starts_with(folder) && mount.path != *folder;
                 mounts.iter().filter(below).try_for_each(keep_mount)?;
+                for inside in above.iter().filter(|path| path.starts_with(folder)) {
+                    read_only(inside, flags).map_err(at("a folder in a repository, read-only"))?;
+                }
             }
             for folder in own {
                 let folder = folder?;

@@ -226,7 +226,7 @@ pub struct RunOutcome {
     pub output_bytes: u64,
     /// Whether the disk was full.
     pub disk_full: bool,
-    /// Whether the run reached the wall-clock limit after waiting for a processor most of that time.
+    /// Whether the run reached the wall-clock limit after waiting for a processor most of that time, or after a pause of the machine.
     pub is_starved: bool,
     /// Content of the collected file, or the reason why it was not read; `None` if it does not exist.
     pub collected: Option<Result<String, String>>,

@@ -31,6 +31,8 @@ use super::{enclose, processes};
 
 /// Longest interval between checks of memory, processor time and processes.
 const WATCH: Duration = Duration::from_millis(20);
+/// Longest interval between two turns of the guard that does not count as a pause.
+const LONG_TURN: Duration = Duration::from_secs(1);
 /// Time limit for processes to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Number of bytes by which the kernel's own memory may grow during a run beyond the run's limit, to allow for other programs; applied once
@@ -166,7 +168,12 @@ fn mega(megabytes: u64) -> u64 {
 impl StartedRun {
     fn watch(mut self, order: &RunOrder, abandoned: &AtomicBool) -> RunOutcome {
         let mut watched = self.begin;
+        let (mut turned, mut paused) = (self.begin, Duration::ZERO);
         let mut ended = loop {
+            // Between two turns, the machine may have been paused, or have had no processor for the guard.
+            let turn = Instant::now();
+            paused += (turn - turned).saturating_sub(LONG_TURN);
+            turned = turn;
             self.collect_ended();
             if self.status.is_some() {
                 break RunEnd::Exited;
@@ -198,6 +205,8 @@ impl StartedRun {
                 Err(_) => ended = RunEnd::Unseen,
             }
         }
+        let is_paused =
+            ended == RunEnd::Wall && paused.as_secs_f64() * 10.0 > order.limits.wall_seconds;
         let waits = ended == RunEnd::Wall
             && self.processes().is_ok_and(|processes| {
                 usage::longest_wait(&processes).as_secs_f64() * 2.0 > order.limits.wall_seconds
@@ -217,7 +226,7 @@ impl StartedRun {
         let cpu_seconds =
             counted.map_or_else(reaped_seconds, |counts| counts.nanoseconds as f64 / 1e9);
         // A run that got half a processor did not lack one, however many of its processes were waiting.
-        let is_starved = waits && cpu_seconds * 2.0 < seconds;
+        let is_starved = is_paused || waits && cpu_seconds * 2.0 < seconds;
         // The largest process may have started and ended between two checks.
         let largest = usage.map_or(0, |usage| usage.max_rss() as u64 * 1024);
         let (exit_code, signal) = match self.status {

@@ -68,7 +68,7 @@ impl Runner {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReachedLimit {
     Time,
-    /// The time limit, reached by a run that other programs left no processor.
+    /// The time limit, reached by a run that had no processor for a long time, because of other programs or a pause of the machine.
     TimeOfOthers,
     ProcessorTime,
     Memory,
@@ -83,7 +83,7 @@ pub(super) enum ReachedLimit {
 named! {
     ReachedLimit, "limit":
     Time = "limit of seconds",
-    TimeOfOthers = "limit of seconds, most of them waiting for a processor",
+    TimeOfOthers = "limit of seconds, many of them without a processor",
     ProcessorTime = "limit of processor time",
     Memory = "limit of memory",
     SystemMemory = "limit of memory, or other programs left too little",
@@ -99,7 +99,7 @@ impl ReachedLimit {
         match self {
             Self::Time => seconds,
             Self::TimeOfOthers => {
-                message![seconds, ", most of them waiting for a processor; run fewer at a time"]
+                message![seconds, ", many of them without a processor; run fewer at a time"]
             }
             Self::ProcessorTime => UserChoice::ProcessorTimeLimit.into(),
             Self::Memory => UserChoice::MemoryLimit.into(),

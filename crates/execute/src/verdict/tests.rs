@@ -111,7 +111,7 @@ fn limits_are_told_apart() {
     let of_others = RunOutcome { ended: RunEnd::Wall, is_starved: true, ..RunOutcome::default() };
     let Verdict { status, reason, is_lasting, .. } = judge(Runner::Auto, &of_others);
     assert_eq!((status, is_lasting), (Status::Timeout, false));
-    assert!(reason.ends_with("waiting for a processor"), "{reason}");
+    assert!(reason.ends_with("without a processor"), "{reason}");
     assert_eq!(of(RunEnd::Cpu), Status::Timeout);
     assert_eq!(of(RunEnd::Memory), Status::OutOfMemory);
     // A result that other programs may have caused is not kept.
