@@ -474,7 +474,7 @@ fn a_second_process_is_refused() {
     );
 }
 
-/// Killed before each call that changes files, or with a full disk from there on: the same command ends the work, and the bytes
+/// Killed before every third call that changes files, or with a full disk from there on: the same command ends the work, and the bytes
 /// are those of an undisturbed run.
 #[test]
 fn interrupted_work_goes_on_to_the_same_bytes() {
@@ -487,7 +487,7 @@ fn interrupted_work_goes_on_to_the_same_bytes() {
     };
     for (kind, lasts) in [("kill", ""), ("enospc", "+")] {
         let mut ends = 0;
-        for number in 1.. {
+        for number in (1..).step_by(3) {
             place.shell("rm -rf out").done();
             let fault = format!("{kind}:{number}{lasts}");
             let ran = Ran::new(place.command(&args).env("FAULTY_CALL", &fault).output().unwrap());
@@ -505,7 +505,7 @@ fn interrupted_work_goes_on_to_the_same_bytes() {
             place.run(&args).done();
             assert_eq!(output(&place, "out"), whole, "{fault}");
         }
-        assert!(ends > 10, "{kind}: {ends}");
+        assert!(ends > 5, "{kind}: {ends}");
     }
 }
 

@@ -65,7 +65,7 @@ fn a_file_that_changes_while_it_is_read_is_noticed_or_read_whole() {
     let (mut places, mut refused) = (0, 0);
     for [change, back] in CHANGES {
         let other = undisturbed(change);
-        let step = if all() { 1 } else { 151 };
+        let step = if all() { 1 } else { 301 };
         for number in (1..).step_by(step) {
             let place = changeable();
             let ran = disturbed(&place, number, change);
@@ -225,7 +225,7 @@ fn what_takes_a_files_place_while_it_is_read_is_not_read() {
         "mkfifo repos/beta/.gitignore repos/beta/.git",
     ] {
         let mut swapped = 0;
-        for number in 1.. {
+        for number in (1..).step_by(if all() { 1 } else { 3 }) {
             place.shell(back).done();
             let mut command = place.command(&place.args(&window));
             command.env("REPOFORMER_THREADS", "1").env("FAULTY_COMMAND", swap);
