@@ -110,9 +110,9 @@ pub fn scores(
     (tasks, _) = part(experiment, &tasks, vec![(); tasks.tasks().len()]);
     let left_contexts = take_left_contexts(experiment, scoring, &mut tasks);
     let kept = experiment.paths().scores(mode, model);
-    let wider = wider(experiment, scoring, &kept, &header, left_contexts.as_deref())?;
+    let kept = read_kept_identity(experiment, scoring, &kept, &header, left_contexts.as_deref())?;
     let wanted = || identity(experiment, scoring, &header, left_contexts.as_deref());
-    let identity = wider.map_or_else(wanted, Ok)?;
+    let identity = kept.map_or_else(wanted, Ok)?;
     let (mut engine, mut made) = (Engine::new(experiment), None);
     let of_mode = ScoredMode { mode, model, identity };
     let outcome = engine.make_lines(&of_mode, |engine, sink| {
@@ -163,12 +163,12 @@ fn kept_scores(
         return Ok(None);
     };
     check_read(predictions, &header)?;
-    let is_kept = wider(experiment, scoring, &path, &header, left_contexts)?.is_some();
+    let is_kept = read_kept_identity(experiment, scoring, &path, &header, left_contexts)?.is_some();
     Ok(artifact::read_jsonl(&path).ok().filter(|_| is_kept).map(|(_, text)| (path, text)))
 }
 
 /// Returns the identity of kept scores if they are those of predictions with this header, by at least these metrics.
-fn wider(
+fn read_kept_identity(
     experiment: &Experiment,
     scoring: &Scoring,
     kept: &Path,
