@@ -2,6 +2,7 @@
 
 use std::num::NonZero;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -19,6 +20,11 @@ fn statuses() -> ValueList {
     #[cfg(not(target_os = "linux"))]
     let known = ValueList::new([""; 0]);
     known.and("all")
+}
+
+/// Parses a number that cannot be 0.
+fn parse_positive<N: FromStr>(text: &str) -> Result<N, &'static str> {
+    text.parse().map_err(|_| "must be a whole number from 1")
 }
 
 #[derive(Debug, Args)]
@@ -106,7 +112,7 @@ pub(crate) struct ExecArgs {
     #[arg(long, value_name = "COMMAND", requires = "mine_tests")]
     pub(crate) list_tests_cmd: Option<String>,
     /// Maximum number of tests mined per task [default: 10]
-    #[arg(long, value_name = "N", requires = "mine_tests")]
+    #[arg(long, value_name = "N", requires = "mine_tests", value_parser = parse_positive::<NonZero<usize>>)]
     pub(crate) max_tests: Option<NonZero<usize>>,
     /// How to read the test command's result [default: auto]
     #[arg(long, value_name = "NAME", requires = "exec",
@@ -119,13 +125,13 @@ pub(crate) struct ExecArgs {
     #[arg(long, value_name = "S", requires = "exec")]
     pub(crate) cpu_limit: Option<f64>,
     /// Limit of the total memory of a run's processes, in megabytes [default: 4096]
-    #[arg(long, value_name = "MB", requires = "exec")]
+    #[arg(long, value_name = "MB", requires = "exec", value_parser = parse_positive::<NonZero<u64>>)]
     pub(crate) memory_limit: Option<NonZero<u64>>,
     /// Limit of the disk space of a run, in megabytes [default: 1024]
-    #[arg(long, value_name = "MB", requires = "exec")]
+    #[arg(long, value_name = "MB", requires = "exec", value_parser = parse_positive::<NonZero<u64>>)]
     pub(crate) disk_limit: Option<NonZero<u64>>,
     /// Limit of simultaneous processes of a run [default: 256]
-    #[arg(long, value_name = "N", requires = "exec")]
+    #[arg(long, value_name = "N", requires = "exec", value_parser = parse_positive::<NonZero<usize>>)]
     pub(crate) process_limit: Option<NonZero<usize>>,
     /// Whether tests can use the network (the setup always can) [default: off]
     #[arg(long, value_name = "WHEN", requires = "exec")]
@@ -134,7 +140,7 @@ pub(crate) struct ExecArgs {
     #[arg(long, value_name = "WHEN", requires = "exec")]
     pub(crate) isolation: Option<Isolation>,
     /// Number of runs with the reference; tasks whose runs disagree are left out [default: 1]
-    #[arg(long, value_name = "N", requires = "exec")]
+    #[arg(long, value_name = "N", requires = "exec", value_parser = parse_positive::<NonZero<usize>>)]
     pub(crate) oracle_runs: Option<NonZero<usize>>,
     /// Value of k in pass@k (repeatable, or separated by commas) [default: 1]
     #[arg(long, value_name = "K", value_delimiter = ',', requires = "exec")]
