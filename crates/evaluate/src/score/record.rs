@@ -31,7 +31,7 @@ pub(crate) struct StoredTask {
     pred: Option<StoredSamples>,
     #[serde(default)]
     pred_by: BTreeMap<String, StoredSamples>,
-    /// Values by metric and name, besides fields that are of no use here.
+    /// Values by metric and name, and all other fields.
     #[serde(flatten)]
     metrics: Map<String, Value>,
 }

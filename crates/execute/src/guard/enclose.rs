@@ -56,7 +56,7 @@ fn into_namespaces(
     processes: &Path,
 ) -> Result<(), Refusal> {
     let (own_user, own_group) = (geteuid(), getegid());
-    // The user's other processes count, too, and outside of the namespaces the limit is the one that holds now.
+    // Outside of the namespaces, the soft limit at this moment holds for all processes of the user.
     if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NPROC) {
         let _ = setrlimit(Resource::RLIMIT_NPROC, hard, hard);
     }
@@ -146,9 +146,9 @@ pub(super) fn mount_view(order: &RunOrder) -> Result<View, Refusal> {
     match &order.files {
         Files::Open { protected } => {
             view.group = open_group(order)?;
-            // They are inside the protected folder of copies. As mount points, they cannot be replaced.
+            // Both are inside the protected folder of copies. Mount points cannot be replaced.
             let own = [&order.folder, &order.scratch].map(|folder| HeldFolder::new(folder));
-            // Neither can the folders above.
+            // The folders above become mount points, too.
             let above = protected.iter().flat_map(|folder| folder.ancestors().skip(1));
             let mut above: Vec<&Path> = above.filter(|folder| folder.parent().is_some()).collect();
             above.sort();

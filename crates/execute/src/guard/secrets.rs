@@ -314,8 +314,8 @@ const SECRETS: &[&str] = &[
     ".node_repl_history",
 ];
 
-/// Returns the home folders of this user, or of all users for root, who could read them. Tests may be run with another one. In a namespace,
-/// the user's number is another.
+/// Returns the home folders of this user, or of all users for root, who could read them. `HOME` may name another folder. Call this outside
+/// of the run's namespaces, in which the user has another number.
 pub(super) fn homes() -> Vec<PathBuf> {
     let own = User::from_uid(getuid()).ok().flatten().map(|user| user.dir);
     let known = if getuid().is_root() { fs::read("/etc/passwd") } else { Ok(Vec::new()) };

@@ -14,7 +14,7 @@ const MOST_FOOTER: u32 = 256 << 20;
 /// Length and magic number at the end of a file.
 const END: usize = 8;
 
-/// Checks that the schema of a file can be parsed in bounded memory. Leaves damaged footers to the package where it can tell them itself.
+/// Checks that the schema of a file can be parsed in bounded memory. A file without a footer passes: the package reports it.
 ///
 /// # Errors
 /// The reason why it cannot, in words.
@@ -36,7 +36,7 @@ fn damaged() -> String {
     "its footer is damaged".into()
 }
 
-/// Reads the footer; `None` if the file has none, which the package tells.
+/// Reads the footer; `None` if the file has none.
 fn read(file: &mut (impl Read + Seek)) -> Result<Option<Vec<u8>>, String> {
     let cannot = |error: std::io::Error| error.to_string();
     let bytes = file.seek(SeekFrom::End(0)).map_err(cannot)?;
@@ -302,7 +302,7 @@ mod tests {
         let nested = [vec![0x1c; 100], vec![STOP; 101]].concat();
         let length = nested.len() as u32;
         assert_eq!(checked([&nested[..], &length.to_le_bytes(), b"PAR1"].concat()), Err(damaged()));
-        // What is no table is told by the package.
+        // The package reports files that are no tables.
         checked(b"PAR".to_vec()).unwrap();
         checked(b"\xff\xff\xff\xffPAR1".to_vec()).unwrap();
     }
