@@ -309,10 +309,10 @@ pub(super) fn finding(examples: &Examples) -> String {
 /// Legend of the columns.
 pub(super) const NOTE: &str = "AUC: how well the scores separate instances that retrieval helps (0.5 is chance)\n\
     ECE: expected calibration error\n\
-    at 20 %, at 50 %: if the policy retrieves for this percentage of the instances, or the nearest lower one\n\
+    at 20 %, at 50 %: if the policy retrieves for this percentage of instances, or the nearest lower one\n\
     chosen elsewhere: each repository at the threshold that is best for the other repositories\n\
     best in hindsight: at the threshold that is best for these instances, an upper bound\n\
-    as good as always: at the lowest percentage of retrievals whose score reaches that of always retrieving\n\
+    as good as always: at the lowest percentage of retrievals that scores as well as always retrieving\n\
     abstains rightly: percentage of the instances without retrieval that retrieval would not have helped\n\
     already right: percentage of the instances without retrieval that are exact matches\n\
     SU: percentage of the latency of always retrieving that is saved";

@@ -100,6 +100,11 @@ fn of(policies: &[Policy]) -> Sweep {
 }
 
 #[test]
+fn the_legend_fits_a_terminal_of_100_columns() {
+    assert_eq!(results::NOTE.lines().find(|line| line.chars().count() > 100), None);
+}
+
+#[test]
 fn files_of_one_name_are_a_set() {
     let folder = tempfile::tempdir().unwrap();
     let odd = write(&folder, "x=y.jsonl", &[]);
