@@ -10,7 +10,7 @@ use super::prefix::Prefixes;
 use super::uncut::{Cut, UncutReason};
 
 /// Version of the rule; a later version may cut predictions that took too much work before.
-pub(super) const REVISION: u32 = 2;
+pub(super) const REVISION: u32 = 3;
 /// Maximum number of characters of a prediction that are read. Each may be the end of the longest prefix, within the bound of
 /// [`Prefixes`]. A body of 30 lines has a third of this number, and text after a body is dropped anyway.
 const MOST_CHARACTERS: usize = 4_000;
@@ -134,16 +134,17 @@ pub(super) fn longest_prefix<'a>(
     if prefixes.parses(longest) {
         return Ok(prediction[..longest].trim_end_matches(is_space));
     }
-    let limit = prefixes.limit();
-    prefixes.share_lines(limit);
+    let bounds = prefixes.bounds();
+    prefixes.share_lines(bounds.limit);
+    let unclosed = prefixes.unclosed_ends(bounds);
     let ends = prediction[..longest].char_indices().map(|(at, _)| at);
     let mut refused = None;
-    let end = ends.rev().filter(|&end| end <= limit).find(|&end| {
+    let end = ends.rev().filter(|&end| end <= bounds.limit).find(|&end| {
         let last = last_token(left_context, &prediction[..end]);
         if last.is_some() && last == refused {
             return false;
         }
-        let is_parsed = prefixes.parses(end);
+        let is_parsed = !unclosed.has(left_context.len() + end) && prefixes.parses(end);
         refused = last.or(refused);
         is_parsed
     });
@@ -164,7 +165,7 @@ enum LastToken {
 }
 
 /// Words that are not names everywhere, and those with which only some statements of Python 2 begin.
-const WORDS: [&str; 42] = [
+pub(super) const WORDS: [&str; 42] = [
     "False", "None", "True", "__future__", "_", "and", "as", "assert", "async", "await", "break",
     "case", "class", "continue", "def", "del", "elif", "else", "except", "exec", "finally", "for",
     "from", "global", "if", "import", "in", "is", "lambda", "match", "nonlocal", "not", "or",

@@ -75,7 +75,7 @@ pub(super) fn first_statement(hole: &HoleContext<'_>, prediction: &str) -> Cut {
         is_uncut |= !strip(&prediction[end..]).is_empty();
         // Most statements are shorter. If the left context never parses, finding the limit takes only one more parse.
         if line == 2 {
-            limit = prefixes.limit();
+            limit = prefixes.bounds().limit;
         }
     }
     // A single line is the statement, whether it parses or not.

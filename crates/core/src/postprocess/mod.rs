@@ -18,6 +18,7 @@ mod context;
 mod cut;
 mod hole;
 mod prefix;
+mod unclosed;
 mod uncut;
 
 use std::borrow::Cow;

@@ -7,6 +7,8 @@ use repoformer_text::language::{Language, Parser};
 use repoformer_text::lines::{strip, unfinished_line};
 use tree_sitter::{InputEdit, Point, Tree};
 
+use super::unclosed::UnclosedEnds;
+
 /// Maximum work of all parses of a prediction together, which takes about two seconds. For each byte of the text, some more
 /// work is allowed, since the first parse reads the whole text. After the maximum is reached, parses return no tree.
 ///
@@ -54,20 +56,20 @@ impl Prefixes {
         newlines.into_iter().for_each(|newline| self.share(self.start + newline + 1));
     }
 
-    /// Returns the number of bytes of the prediction after which no longer prefix parses, if the whole prediction does not
-    /// parse.
+    /// Parses the whole prediction, which does not parse without an error, and returns where shorter prefixes may.
     ///
     /// The parser reads all prefixes alike up to near their ends, and its log shows how many ways to read the text remain. If
     /// only one way remains after an error node, every longer prefix has this error too.
-    pub(super) fn limit(&mut self) -> usize {
+    pub(super) fn bounds(&mut self) -> PrefixBounds {
         let all = self.text.len() - self.start;
-        let (sender, alone) = mpsc::channel();
+        let mut bounds = PrefixBounds { limit: all, first_error: 0 };
+        let (sender, messages) = mpsc::channel();
         let Some(parser) = &mut self.parser else {
-            return all;
+            return bounds;
         };
         parser.set_logger(Some(Box::new(move |_, message| {
-            if let Some(place) = place_alone(message) {
-                let _ = sender.send(place); // the receiver outlives the parse
+            if let Some(message) = LogMessage::read(message) {
+                let _ = sender.send(message); // the receiver outlives the parse
             }
         })));
         let tree = self.parse(self.text.len());
@@ -75,15 +77,31 @@ impl Prefixes {
             parser.set_logger(None);
         }
         let Some(error) = tree.as_ref().and_then(first_error) else {
-            return all;
+            return bounds;
         };
+        let messages: Vec<LogMessage> = messages.try_iter().collect();
+        let recovery = messages.iter().position(|message| *message == LogMessage::Recovery);
+        let (before, after) = messages.split_at(recovery.unwrap_or(messages.len()));
+        let first_error = last_errors(before).min().and_then(|place| self.byte(place));
+        bounds.first_error = first_error.unwrap_or(0).saturating_sub(self.start).min(all);
         // White space and comments after an error may later be moved out of it, and the parser looks ahead over them.
         let limit = self.behind_code(error).and_then(|behind| {
             let behind = point(&self.text[..behind]);
-            let place = alone.try_iter().find(|place| *place >= behind)?;
+            let place = after.iter().find_map(|message| match message {
+                LogMessage::Place { place, is_alone: true } if *place >= behind => Some(place),
+                _ => None,
+            })?;
             self.behind_code(self.line_start(place.row)?)
         });
-        limit.map_or(all, |limit| limit.saturating_sub(self.start).min(all))
+        bounds.limit = limit.map_or(all, |limit| limit.saturating_sub(self.start).min(all));
+        bounds
+    }
+
+    /// Returns places in the text before which a bracket or a string is open, so that the prefixes up to them do not parse: the
+    /// parser adds neither brackets nor quotes at the end of a text without an error before it.
+    pub(super) fn unclosed_ends(&self, bounds: PrefixBounds) -> UnclosedEnds {
+        let start = self.shared.last().map_or(0, |(_, length)| *length);
+        UnclosedEnds::new(&self.text, start, self.start + bounds.first_error)
     }
 
     /// Returns the end of the first line with code that begins at this byte or later.
@@ -102,6 +120,11 @@ impl Prefixes {
     fn line_start(&self, row: usize) -> Option<usize> {
         let newlines = memchr::memchr_iter(b'\n', self.text.as_bytes());
         std::iter::once(0).chain(newlines.map(|newline| newline + 1)).nth(row)
+    }
+
+    /// Returns the byte at a place.
+    fn byte(&self, place: Point) -> Option<usize> {
+        Some(self.line_start(place.row)? + place.column)
     }
 
     /// Keeps the tree of the text's first bytes, if it has no error.
@@ -145,11 +168,48 @@ impl Prefixes {
     }
 }
 
-/// Returns the position in a message of the parser's log, if only one way to read the text remains.
-fn place_alone(message: &str) -> Option<Point> {
-    let (_, rest) = message.strip_prefix("process ")?.split_once(" version_count:1, ")?;
-    let (row, column) = rest.split_once("row:")?.1.split_once(", col:")?;
-    Some(Point { row: row.parse().ok()?, column: column.parse().ok()? })
+/// Bounds of the prefixes that parse.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PrefixBounds {
+    /// Number of bytes of the prediction after which no longer prefix parses.
+    pub(super) limit: usize,
+    /// Number of bytes of the prediction before which the parser finds no error.
+    pub(super) first_error: usize,
+}
+
+/// Message of the parser's log.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum LogMessage {
+    /// Place that is reached; `is_alone` if only one way to read the text remains.
+    Place { place: Point, is_alone: bool },
+    /// The next token does not fit the way to read the text that was followed last.
+    Error,
+    /// No way remains to read the text without an error.
+    Recovery,
+}
+
+impl LogMessage {
+    fn read(message: &str) -> Option<Self> {
+        if message.starts_with("detect_error") {
+            return Some(Self::Error);
+        }
+        if message.starts_with("resume version") {
+            return Some(Self::Recovery);
+        }
+        let (_, rest) = message.strip_prefix("process ")?.split_once(" version_count:")?;
+        let is_alone = rest.starts_with("1, ");
+        let (row, column) = rest.split_once("row:")?.1.split_once(", col:")?;
+        let place = Point { row: row.parse().ok()?, column: column.parse().ok()? };
+        Some(Self::Place { place, is_alone })
+    }
+}
+
+/// Returns the places of the errors at the end of the log.
+fn last_errors(log: &[LogMessage]) -> impl Iterator<Item = Point> {
+    log.rchunks(2).map_while(|pair| match pair {
+        [LogMessage::Place { place, .. }, LogMessage::Error] => Some(*place),
+        _ => None,
+    })
 }
 
 /// Returns the end of the error node that ends first.
@@ -242,10 +302,10 @@ mod tests {
     #[test]
     fn an_early_error_limits_the_prefixes() {
         let text = format!("return x = ) else (\n{}", "    y = 1\n".repeat(50));
-        let limit = Prefixes::new("def f(x):\n    ", &text).limit();
+        let limit = Prefixes::new("def f(x):\n    ", &text).bounds().limit;
         assert!((20..100).contains(&limit), "{limit}");
         let whole = "return x\n";
-        assert_eq!(Prefixes::new("def f(x):\n    ", whole).limit(), whole.len());
+        assert_eq!(Prefixes::new("def f(x):\n    ", whole).bounds().limit, whole.len());
     }
 
     #[test]

@@ -113,6 +113,13 @@ fn cuts_before_an_early_error_equal_the_reference_programs_way() {
             format!("x = ) else (\n{code}\n    # why\n    y = 1\n{code}"),
             format!("Here is the code, it's short:\n```python\n{code}\n```\n{code}"),
             format!("x = (1\n{code}\n    '''open\n\n{code}"),
+            // Brackets and strings that are open, closed wrongly, or closed by a token that the parser adds.
+            code.replacen(')', "]", 1),
+            code.replacen('(', "(f'{x[\"a\"]}', ", 1),
+            code.replacen(':', ":=", 1),
+            code.replacen('"', "'", 1),
+            format!("if f(a:\n        {code}"),
+            format!("x = [f(a, \"b\", r'c]\n{code}"),
         ] {
             let statement = cut::first_statement(&HoleContext::new(task), &prediction).prediction;
             let longest = body::longest_prefix(&task.prompt, &prediction).ok();
@@ -120,6 +127,16 @@ fn cuts_before_an_early_error_equal_the_reference_programs_way() {
             assert_eq!((&*statement, longest), slow, "{}", task.id);
         }
     }
+}
+
+/// The parser recovers from the error at the end by leaving out text far before it.
+#[test]
+fn an_error_at_the_end_does_not_count_before_it() {
+    let left = "def connect(\n    sess,\n    cache=None,\n    cache_etags=True,\n    serializer=None,\n    heuristic=None,\n    controller_class=None,\n    adapter_class=None,\n    cacheable_methods=None,\n):\n\n    ";
+    let prediction = "        include = join(self.si.WindowsSdkDir, 'include')\n\n        if self.vs_ver <= 10.0:\n            return [include, join(include, 'gl')]\n\n        else:\n            if self.vs_ver >= 14.0:\n                sdkver = self._sdk_subdir\n            else:\n                sdkver = ''\n            return [join(include, '%sshared' % sdkver),\n  ";
+    let longest = body::longest_prefix(left, prediction).ok();
+    assert_eq!(longest, slow_cuts(left, prediction).1);
+    assert!(longest.is_some_and(|longest| longest.ends_with("return")));
 }
 
 /// Shortened contexts give the cuts of whole files.
