@@ -469,25 +469,29 @@ pub fn score_tasks(
         return Err(tasks.error(task, reason));
     }
     let cuts = Cuts::new(metrics, postprocess, true);
-    let wanted = pairs
-        .iter()
-        .filter(|(_, samples)| missing != MissingPredictions::Skip || !samples.is_empty());
-    let work = Work::new("score", "tasks", pairs.len());
-    let scored = parallel::map(wanted, |(task, samples)| {
+    let mut wanted: Vec<_> = pairs.into_iter().enumerate().collect();
+    wanted.retain(|(_, (_, samples))| missing != MissingPredictions::Skip || !samples.is_empty());
+    // If the holes of a file follow each other, cuts of function bodies parse less.
+    wanted.sort_by_key(|(_, (task, _))| (&task.path, task.line_no));
+    let work = Work::new("score", "tasks", wanted.len());
+    let mut scored = parallel::map(wanted, |(place, (task, samples))| {
         work.advance(1);
         let (scores, cut, uncut) = cuts.score(metrics, HoleContext::new(task), samples);
-        TaskScore {
+        let score = TaskScore {
             row: task.row,
             task_id: task.id.clone(),
             repository: Some(task.repository.clone()),
             scores,
             target: target_digest(&task.ground_truth),
             samples: samples.len(),
-            raw: (*samples).clone(),
+            raw: samples.clone(),
             cut,
             uncut,
-        }
+        };
+        (place, score)
     });
+    scored.sort_by_key(|(place, _)| *place);
+    let scored = scored.into_iter().map(|(_, score)| score).collect();
     Ok(Scores::new(metrics, scored, count, cuts))
 }
 

@@ -5,7 +5,7 @@ use repoformer_text::language::{BlockMarks, Language};
 use repoformer_text::lines::{is_space, strip, unfinished_line};
 
 use super::HoleContext;
-use super::context::shorten;
+use super::context::LeftContext;
 use super::prefix::Prefixes;
 use super::uncut::{Cut, UncutReason};
 
@@ -31,11 +31,12 @@ pub(super) fn function_body(hole: &HoleContext<'_>, prediction: &str) -> Cut {
     }
     let left = SplitContext::new(hole);
     let (target, prediction) = (left.continuation(hole.target), left.continuation(prediction));
-    body_after(&shorten(&left.context), target, prediction)
+    body_after(&LeftContext::shorten(&left.context), target, prediction)
 }
 
 /// Cuts target and prediction to the body of the last function in the context.
-pub(super) fn body_after(context: &str, target: &str, prediction: &str) -> Cut {
+pub(super) fn body_after(left: &LeftContext, target: &str, prediction: &str) -> Cut {
+    let context = left.text();
     let parsed = match longest_prefix(context, prediction) {
         Ok(parsed) => parsed,
         Err(unparsed) => {
@@ -46,17 +47,43 @@ pub(super) fn body_after(context: &str, target: &str, prediction: &str) -> Cut {
             return Cut { uncut: Some(uncut), ..Cut::of_prediction(prediction) };
         }
     };
-    let number = bodies(&format!("{context}pass")).map(|bodies| bodies.len());
-    let body = |text: &str| {
-        let (number, bodies) = (number?, bodies(&format!("{context}{text}"))?);
-        // If there is no function, the program uses number -1: the last.
-        let place = number.checked_sub(1).or_else(|| bodies.len().checked_sub(1))?;
-        bodies.into_iter().nth(place)
-    };
-    match body(parsed) {
-        Some(cut) => Cut::of_both(body(target), cut),
+    let of_target = left.target_body(target);
+    match of_target.number.and_then(|number| body_of(number, &format!("{context}{parsed}"))) {
+        Some(cut) => Cut::of_both(of_target.body.clone(), cut),
         None => Cut::of_prediction(parsed),
     }
+}
+
+/// Body of the function around a hole, with the target in the hole.
+#[derive(Debug, Clone)]
+pub(super) struct TargetBody {
+    target: String,
+    /// Number of bodies up to the hole; `None` if a function has no body.
+    number: Option<usize>,
+    /// The body, if there is one.
+    body: Option<String>,
+}
+
+impl TargetBody {
+    /// Finds the body after a left context.
+    pub(super) fn new(context: &str, target: &str) -> Self {
+        let number = bodies(&format!("{context}pass")).map(|bodies| bodies.len());
+        let body = number.and_then(|number| body_of(number, &format!("{context}{target}")));
+        Self { target: target.to_owned(), number, body }
+    }
+
+    /// Returns true if the body is of this target.
+    pub(super) fn is_of(&self, target: &str) -> bool {
+        self.target == target
+    }
+}
+
+/// Returns the body with this number, counted from 1. If there is no function before the hole, the program uses number -1: the
+/// last.
+fn body_of(number: usize, text: &str) -> Option<String> {
+    let bodies = bodies(text)?;
+    let place = number.checked_sub(1).or_else(|| bodies.len().checked_sub(1))?;
+    bodies.into_iter().nth(place)
 }
 
 /// Returns true if a hole may be a function's body: in Python, if the target has more than one line.

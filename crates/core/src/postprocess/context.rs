@@ -1,6 +1,7 @@
 //! Left contexts of function bodies, without the statements that affect no cut.
 
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::borrow::Cow;
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use foldhash::HashMap;
 use repoformer_text::language::Language;
@@ -8,46 +9,128 @@ use repoformer_text::language::syntax::Syntax;
 use repoformer_text::lines::is_space;
 use tree_sitter::Node;
 
+use super::body::TargetBody;
+
 /// Contexts of at least this many bytes are shortened; shorter ones are parsed as fast without.
 const FEWEST_BYTES: usize = 500;
+/// Number of first bytes by which contexts of the same file are found; shorter contexts are parsed from the start.
+const BEGINNING: usize = 4096;
+/// Greatest number of contexts with the same beginning that a context is compared with.
+const MOST_COMPARED: usize = 4;
 /// Greatest number of bytes of remembered contexts.
 const MOST_REMEMBERED: usize = 64 << 20;
 
-/// Contexts that were shortened, by their digest: each is parsed once, whatever the number of its predictions.
-static SHORTENED: LazyLock<Mutex<Memo>> = LazyLock::new(Mutex::default);
+/// Known contexts by their digest: each is parsed once, whatever the number of its predictions.
+static KNOWN: LazyLock<Mutex<Memo>> = LazyLock::new(Mutex::default);
+
+/// Left context of a function's body.
+#[derive(Debug)]
+pub(super) struct LeftContext {
+    text: String,
+    /// Body of the first target that was asked for.
+    target: OnceLock<TargetBody>,
+}
+
+impl LeftContext {
+    /// Keeps a text whole.
+    pub(super) fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), target: OnceLock::new() }
+    }
+
+    /// Returns a context with the same cuts of every prediction: without the finished statements before the last one, in the
+    /// module and in each class that the context ends in.
+    ///
+    /// These statements parse without an error, and the last function, whose body is compared, is not among them. What remains
+    /// parses like the whole: a statement may follow any other, and each remaining line keeps its indentation. If the context
+    /// does not parse up to its end, or ends in no function, it stays as it is.
+    ///
+    /// If a context continues one that was shortened before, only its remaining text is parsed.
+    pub(super) fn shorten(text: &str) -> Arc<Self> {
+        let digest = blake3::hash(text.as_bytes());
+        let memo = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = memo().contexts.get(&digest).cloned();
+        if let Some(known) = known {
+            return known;
+        }
+        let beginning = text.as_bytes().get(..BEGINNING).map(blake3::hash);
+        let earlier = beginning.and_then(|beginning| memo().before(beginning, text.len()));
+        let earlier = earlier
+            .into_iter()
+            .flatten()
+            .find(|earlier| blake3::hash(&text.as_bytes()[..earlier.length]) == earlier.digest);
+        let remaining = earlier.map_or(Cow::Borrowed(text), |earlier| {
+            Cow::Owned(format!("{}{}", earlier.context.text, &text[earlier.length..]))
+        });
+        let short = match remaining.len() {
+            0..FEWEST_BYTES => None,
+            _ => without_finished_statements(&remaining),
+        };
+        let is_short = short.is_some();
+        let context = Arc::new(Self::new(short.unwrap_or_else(|| text.to_owned())));
+        let shortened = Shortened { length: text.len(), digest, context: Arc::clone(&context) };
+        memo().insert(shortened, beginning.filter(|_| is_short));
+        context
+    }
+
+    /// Returns the text.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the body with this target in the hole.
+    pub(super) fn target_body(&self, target: &str) -> Cow<'_, TargetBody> {
+        let kept = self.target.get_or_init(|| TargetBody::new(&self.text, target));
+        if kept.is_of(target) {
+            Cow::Borrowed(kept)
+        } else {
+            Cow::Owned(TargetBody::new(&self.text, target))
+        }
+    }
+}
 
 /// Remembered contexts.
 #[derive(Default)]
 struct Memo {
-    contexts: HashMap<blake3::Hash, Arc<str>>,
+    contexts: HashMap<blake3::Hash, Arc<LeftContext>>,
+    /// Contexts from which statements were removed, by the digest of their beginning, in ascending order of length.
+    by_beginning: HashMap<blake3::Hash, Vec<Shortened>>,
     bytes: usize,
 }
 
-/// Returns a context with the same cuts of every prediction: without the finished statements before the last one, in the module
-/// and in each class that the context ends in.
-///
-/// These statements parse without an error, and the last function, whose body is compared, is not among them. What remains
-/// parses like the whole: a statement may follow any other, and each remaining line keeps its indentation. If the context does
-/// not parse up to its end, or ends in no function, it stays as it is.
-pub(super) fn shorten(context: &str) -> Arc<str> {
-    if context.len() < FEWEST_BYTES {
-        return context.into();
+/// Context that was shortened.
+#[derive(Debug, Clone)]
+struct Shortened {
+    /// Number of bytes before.
+    length: usize,
+    /// Digest of the text before.
+    digest: blake3::Hash,
+    context: Arc<LeftContext>,
+}
+
+impl Memo {
+    /// Returns the longest contexts with a beginning, among those that are shorter than a context.
+    fn before(&self, beginning: blake3::Hash, length: usize) -> Option<Vec<Shortened>> {
+        let all = self.by_beginning.get(&beginning)?;
+        let shorter = all.partition_point(|known| known.length < length);
+        Some(all[..shorter].iter().rev().take(MOST_COMPARED).cloned().collect())
     }
-    let digest = blake3::hash(context.as_bytes());
-    let memo = || SHORTENED.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = memo().contexts.get(&digest).cloned();
-    if let Some(known) = known {
-        return known;
+
+    fn insert(&mut self, shortened: Shortened, beginning: Option<blake3::Hash>) {
+        let bytes = shortened.context.text.len();
+        if self.bytes + bytes > MOST_REMEMBERED {
+            *self = Self::default();
+        }
+        let context = Arc::clone(&shortened.context);
+        if self.contexts.insert(shortened.digest, context).is_some() {
+            return;
+        }
+        self.bytes += bytes;
+        if let Some(beginning) = beginning {
+            let all = self.by_beginning.entry(beginning).or_default();
+            let place = all.partition_point(|known| known.length < shortened.length);
+            all.insert(place, shortened);
+        }
     }
-    let short: Arc<str> = without_finished_statements(context).as_deref().unwrap_or(context).into();
-    let mut memo = memo();
-    if memo.bytes + short.len() > MOST_REMEMBERED {
-        *memo = Memo::default();
-    }
-    if memo.contexts.insert(digest, Arc::clone(&short)).is_none() {
-        memo.bytes += short.len();
-    }
-    short
 }
 
 /// Removes the statements; `None` if the context must stay as it is.
@@ -108,6 +191,43 @@ fn has_function(statement: Node<'_>) -> bool {
             if !cursor.goto_parent() {
                 return false;
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contexts_that_continue_others_are_shortened_alike() {
+        let functions: String =
+            (0..200).map(|n| format!("def f{n}(x):\n    return x + {n}\n\n\n")).collect();
+        let methods = |class: &str, count: usize| -> String {
+            let method =
+                |n| format!("    @property\n    def m{n}(self):\n        return '{class}{n}'\n\n");
+            format!("class {class}:\n    x = 1\n\n") + &(0..count).map(method).collect::<String>()
+        };
+        let (first, all) = (methods("First", 3), methods("First", 9));
+        let (second, end) = (methods("Second", 2), "    def last(self):\n        ");
+        let ends = [
+            format!("{first}{end}"),
+            format!("{all}{end}"),
+            format!("{all}\n{second}{end}"),
+            format!("{all}\n{second}\ndef a_longer_name():\n    if x:\n        "),
+        ];
+        for (number, end) in ends.iter().enumerate() {
+            // The first text continues the contexts before it, the second none.
+            let short = ["import a\n".to_owned(), format!("import a{number}\n")].map(|start| {
+                let context = format!("{start}{functions}{end}");
+                let beginning = blake3::hash(&context.as_bytes()[..BEGINNING]);
+                let before = KNOWN.lock().unwrap().before(beginning, context.len());
+                let continued = before.map_or(0, |before| before.len());
+                assert_eq!(continued, if start.len() == 9 { number } else { 0 });
+                LeftContext::shorten(&context).text().to_owned()
+            });
+            assert_eq!(short[0], short[1]);
+            assert!(short[0].len() < 250, "{}", short[0]);
         }
     }
 }

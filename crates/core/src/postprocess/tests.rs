@@ -5,6 +5,7 @@ use repoformer_text::language::syntax::Syntax;
 use repoformer_text::lines::is_space;
 use serde_json::Value;
 
+use super::context::LeftContext;
 use super::*;
 
 fn hole<'a>(left_context: &'a str, target: &'a str, language: Language) -> HoleContext<'a> {
@@ -154,7 +155,7 @@ fn bodies_after_shortened_contexts_equal_those_after_whole_files() {
         let (left, own) = (HoleContext::new(task).known_left(), &task.ground_truth);
         let first = own.split('\n').find(|line| !line.trim().is_empty()).unwrap();
         let left = format!("{left}{}", &first[..first.len() - first.trim_start().len()]);
-        shortened += usize::from(context::shorten(&left).len() < left.len());
+        shortened += usize::from(LeftContext::shorten(&left).text().len() < left.len());
         for prediction in [
             format!("{own}\n\n\nclass Next:\n    def f(self):\n        return 1\n"),
             format!("{own}\n    def next(self):\n{other}\nelse:\n    pass\n"),
@@ -163,7 +164,7 @@ fn bodies_after_shortened_contexts_equal_those_after_whole_files() {
             own.replace(['(', ':'], ""),
         ] {
             let [target, start] = [own, &prediction].map(|text| text.trim_start_matches(is_space));
-            let whole = body::body_after(&left, target, start);
+            let whole = body::body_after(&LeftContext::new(&*left), target, start);
             let short = body::function_body(&HoleContext::new(task), &prediction);
             let of = |cut: uncut::Cut| (cut.target, cut.prediction, cut.uncut);
             assert_eq!(of(short), of(whole), "{} {prediction}", task.id);
