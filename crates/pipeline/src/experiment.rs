@@ -175,6 +175,7 @@ impl Experiment {
         if let Some(tasks) = &mut tasks {
             tasks.name_folders(&there);
         }
+        let mut problems = Vec::new();
         let wanted = match &tasks {
             _ if !named.is_empty() => {
                 let mut names = named.to_vec();
@@ -183,7 +184,16 @@ impl Experiment {
                 names
             }
             Some(tasks) => tasks.repositories(),
-            None => corpus::RepositoryFolders::below(repos_dir)?.names,
+            None => {
+                let found = corpus::RepositoryFolders::below(repos_dir)?;
+                problems.extend(found.caches_with_source.iter().map(|name| Error::Repository {
+                    path: repos_dir.join(name),
+                    reason: "left out: it looks like a cache of this program, but has source files; move these or \
+                             the cache to another folder"
+                        .into(),
+                }));
+                found.names
+            }
         };
         // A name that is not UTF-8 is listed with replacement characters; no folder is found under such a name.
         let (found, lost): (Vec<_>, Vec<_>) = wanted
@@ -192,7 +202,6 @@ impl Experiment {
         if let (true, true, Some(first)) = (found.is_empty(), named.is_empty(), lost.first()) {
             return Err(not_below(repos_dir, &there, first, lost.len()));
         }
-        let mut problems = Vec::new();
         for name in lost {
             let of_it = tasks.as_ref().map_or(0, |set| set.of_repository(&name).count());
             let cost = match of_it {

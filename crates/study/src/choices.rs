@@ -12,7 +12,7 @@ use repoformer_evaluate::statistics::Resampling;
 use repoformer_pipeline::{Completion, Experiment, Messages};
 use repoformer_store::artifact::write_file;
 use repoformer_store::manifest::Manifest;
-use repoformer_text::counts::{list_first, plural};
+use repoformer_text::counts::{format_count, list_first};
 use repoformer_text::language::Language;
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
@@ -95,7 +95,7 @@ pub fn repositories_in(
     check_named(dir, named)?;
     if names.is_empty() {
         let found = RepositoryFolders::below(dir)?;
-        note_left_out(dir, &found.without_source, messages);
+        note_left_out(dir, &found, messages);
         names = found.names;
     }
     names.sort_unstable();
@@ -150,20 +150,16 @@ pub fn check_named(dir: &Path, named: &[String]) -> Result<()> {
     )
 }
 
-fn note_left_out(dir: &Path, names: &[String], messages: &dyn Messages) {
-    if names.is_empty() {
-        return;
+fn note_left_out(dir: &Path, found: &RepositoryFolders, messages: &dyn Messages) {
+    let kinds = [
+        (&found.without_source, "without a source file"),
+        (&found.caches_with_source, "with artifacts of this program and source files"),
+    ];
+    for (names, kind) in kinds.into_iter().filter(|(names, _)| !names.is_empty()) {
+        let count = format_count(names.len() as u64, "folder");
+        let listed = list_first(names, LISTED);
+        messages.note(format!("{}: {count} {kind} left out: {listed}", dir.display()).into());
     }
-    let listed = list_first(names, LISTED);
-    messages.note(
-        format!(
-            "{}: {} {} without a source file left out: {listed}",
-            dir.display(),
-            names.len(),
-            plural(names.len(), "folder")
-        )
-        .into(),
-    );
 }
 
 /// Returns a hint that counts the source files of other languages in repositories; `None` without such files.

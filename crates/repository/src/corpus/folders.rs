@@ -11,7 +11,7 @@ use repoformer_text::message::UserChoice;
 use walkdir::WalkDir;
 
 use super::checkout::CONTROL;
-use super::part::{is_cache, is_hidden, leads_out};
+use super::part::{count_sources, is_cache, is_hidden, leads_out};
 use super::reading::identity;
 
 /// Folders directly below a folder of repositories.
@@ -21,6 +21,8 @@ pub struct RepositoryFolders {
     pub names: Vec<String>,
     /// Names of the folders without a source file of any language, in code-point order.
     pub without_source: Vec<String>,
+    /// Names of the folders that look like caches of this program, but hold source files, in code-point order.
+    pub caches_with_source: Vec<String>,
 }
 
 impl RepositoryFolders {
@@ -32,7 +34,16 @@ impl RepositoryFolders {
         let mut found = Self::default();
         for name in folder_names(repos_dir)? {
             let folder = repos_dir.join(&name);
-            if is_by_product(&name) || is_cache(&folder) {
+            if is_by_product(&name) {
+                continue;
+            }
+            if is_cache(&folder) {
+                let is_source = |file: &Path| {
+                    file.file_name().is_some_and(|name| is_source(&name.to_string_lossy()))
+                };
+                if count_sources(&folder, is_source) > 0 {
+                    found.caches_with_source.push(name);
+                }
                 continue;
             }
             let holds_source = holds_source(&folder);
@@ -165,6 +176,7 @@ pub(super) fn is_source(name: &str) -> bool {
 mod tests {
     use std::fs;
 
+    use super::super::{Repository, Walk};
     use super::*;
 
     #[test]
@@ -222,6 +234,44 @@ mod tests {
         fs::remove_dir_all(dir.join("own")).unwrap();
         fs::remove_file(dir.join("again")).unwrap();
         assert_eq!(super::super::Checkout::find(&dir).unwrap().signs, [".git"]);
+    }
+
+    /// Anybody can write a file that begins like an artifact.
+    #[test]
+    fn source_files_of_what_looks_like_a_cache_are_not_left_out_silently() {
+        let temporary = tempfile::tempdir().unwrap();
+        let dir = temporary.path();
+        for path in [
+            "own/window/tasks/a.bin",
+            "own/exec/tasks/copies/r/x.py",
+            "own/predictions/p.jsonl",
+            "forged/window/tasks/a",
+            "forged/x.py",
+            "r/x.py",
+            "r/part/vector/tasks/a",
+            "r/part/vector/y.py",
+            "r/part/z.py",
+            "r/kept/vector/tasks/a",
+        ] {
+            let path = dir.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let is_artifact =
+                ["a", "a.bin"].map(Some).contains(&path.file_name().unwrap().to_str());
+            fs::write(path, if is_artifact { "repoformer artifact\n" } else { "" }).unwrap();
+        }
+        let found = RepositoryFolders::below(dir).unwrap();
+        assert_eq!(
+            (found.names, found.caches_with_source),
+            (vec!["r".into()], vec!["forged".into()])
+        );
+        for walk in [Walk::Glob, Walk::Rglob] {
+            let read = Repository::read_with(dir, "r", Language::Python, walk).unwrap();
+            let paths: Vec<&str> = read.repository.files.iter().map(|file| &*file.path).collect();
+            let [problem] = &read.skipped[..] else { panic!("{:?}", read.skipped) };
+            assert_eq!(paths, ["r/x.py"]);
+            assert!(problem.to_string().contains("part: left out: "), "{problem}");
+            assert!(problem.to_string().contains("has 2 source files"), "{problem}");
+        }
     }
 
     #[cfg(unix)]

@@ -7,6 +7,7 @@ use foldhash::HashMap;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
 use repoformer_store::progress::Work;
+use repoformer_text::counts::format_count;
 use repoformer_text::language::Language;
 use repoformer_text::lines::universal_newlines;
 use repoformer_text::message;
@@ -14,7 +15,7 @@ use repoformer_text::message::UserChoice;
 use walkdir::{DirEntry, WalkDir};
 
 use super::ignored::GitRules;
-use super::part::{LinkTargets, cache_around, is_cache, is_hidden, leads_out};
+use super::part::{LinkTargets, cache_around, count_sources, is_cache, is_hidden, leads_out};
 use super::reading::{Bytes, FileId, decode, digest_of_id, read_bytes, unreadable};
 use super::{Repository, RepositoryReading, SourceFile, Walk, check_name, is_folder_name};
 use crate::parallel;
@@ -333,11 +334,26 @@ impl<'a> Listing<'a> {
         let is_own = |path: &Path| caches.iter().any(|cache| path.starts_with(cache));
         found.retain(|file| !is_own(&file.on_disk));
         skipped.retain(|error| !matches!(error, Error::SourceFile { path, .. } if is_own(path)));
+        skipped.extend(self.sources_in_caches(caches));
         Ok((found, skipped))
     }
 
-    /// Finds the files of a folder if it contains no links, every name is UTF-8 and every folder can be listed; otherwise
-    /// returns `None`.
+    /// Reports folders that look like caches of this program, but hold source files.
+    fn sources_in_caches(&self, mut caches: Vec<PathBuf>) -> impl Iterator<Item = Error> {
+        caches.sort_unstable();
+        caches.dedup_by(|next, cache| next.starts_with(cache));
+        caches.into_iter().filter_map(|path| {
+            let files = count_sources(&path, |file| self.is_source_name(file));
+            let reason = format!(
+                "it looks like a cache of this program, but has {}; move these or the cache to another folder",
+                format_count(files as u64, "source file")
+            );
+            (files > 0).then(|| Error::SourceFile { path, reason: reason.into() })
+        })
+    }
+
+    /// Finds the files of a folder if it contains no links, every name is UTF-8, every folder can be listed and no cache holds
+    /// source files; otherwise returns `None`.
     fn find_without_links(&self, folder: &Path) -> Option<Vec<SourcePath>> {
         let (mut found, mut caches) = (Vec::new(), Vec::new());
         let entries = WalkDir::new(folder).into_iter();
@@ -352,7 +368,7 @@ impl<'a> Listing<'a> {
             }
         }
         found.retain(|file| !caches.iter().any(|cache| file.on_disk.starts_with(cache)));
-        Some(found)
+        self.sources_in_caches(caches).next().is_none().then_some(found)
     }
 }
 

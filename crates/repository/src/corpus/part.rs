@@ -35,6 +35,22 @@ pub(super) fn cache_around(entry: &DirEntry) -> Option<&Path> {
     entry.path().parent().filter(|_| is_stage && holds_artifact(entry.path()))
 }
 
+/// Returns true if a folder holds copies of repositories that a cache keeps for test runs: `exec/TASKS/copies`.
+fn is_of_copies(cache: &Path, folder: &Path) -> bool {
+    let below = folder.strip_prefix(cache).unwrap_or(folder);
+    let names: Vec<_> = below.iter().map(|name| name.to_string_lossy()).collect();
+    matches!(&names[..], [exec, _, copies] if exec == "exec" && copies.starts_with("copies"))
+}
+
+/// Returns the number of source files in a folder that looks like a cache of this program, except copies of repositories; the
+/// program itself writes none elsewhere.
+pub(super) fn count_sources(cache: &Path, is_source: impl Fn(&Path) -> bool) -> usize {
+    let entries = WalkDir::new(cache).into_iter();
+    let entries = entries.filter_entry(|entry| !is_of_copies(cache, entry.path()));
+    let is_file = |entry: &DirEntry| !entry.file_type().is_dir() && is_source(entry.path());
+    entries.flatten().filter(is_file).count()
+}
+
 /// Describes the target of a path, if it is outside of the folder `real`, a canonical path. A broken link does not lead out.
 pub(super) fn leads_out(real: &Path, path: &Path) -> Option<String> {
     lies_outside(real, &files::canonicalize(path).ok()?)
