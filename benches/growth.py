@@ -485,6 +485,25 @@ def convert_a_prompt_of_many_stop_texts(n, folder):
     return run(folder, "convert", "prompts.jsonl", "--to", "lm-eval", "--tasks", "tasks.jsonl", "--metrics", "repocoder", "-o", "out")
 
 
+# Scores.
+
+
+def compared(folder, records, *flags):
+    """The comparison of a file of records with itself."""
+    write(folder, "scores.jsonl", "".join(json.dumps(record) + "\n" for record in records))
+    return run(folder, "compare", "scores.jsonl", "scores.jsonl", "-o", "out.txt", "--resamples", "100", *flags)
+
+
+@case(200)
+def compare_scores_of_other_metrics_in_each_task(n, folder):
+    return compared(folder, ({"task_id": str(task), "m": {str(task % 256): 0.5}} for task in range(n)))
+
+
+@case(200)
+def compare_one_task_in_each_repository(n, folder):
+    return compared(folder, ({"task_id": str(task), "repository": str(task), "m": {"a": 0.5, "b": 1}} for task in range(n)), "--by-repository")
+
+
 # Repositories.
 
 

@@ -37,9 +37,12 @@ pub use measure::{ComparisonSettings, MeasureComparison};
 pub use per_task::{PerTask, TaskValues};
 pub use read::{ReadScores, read, split};
 
+use std::collections::BTreeMap;
+
 use join::TaskPair;
 use measure::Column;
 use repoformer_core::metrics::Metric;
+use repoformer_core::repository::parallel;
 use repoformer_core::task::NumberedRecords;
 use repoformer_store::error::{Error, Result};
 use repoformer_text::counts::part;
@@ -315,18 +318,17 @@ fn by_repository(
     columns: &[Column],
     settings: &ComparisonSettings,
 ) -> Vec<(String, Vec<MeasureComparison>)> {
-    let mut names: Vec<&String> =
-        tasks.iter().filter_map(|task| task.repository.as_ref()).collect();
-    names.sort_unstable();
-    names.dedup();
-    let within = |name: &String| {
-        let is_here = |task: &PairedTask| task.repository.as_ref() == Some(name);
-        let places: Vec<usize> = (0..tasks.len()).filter(|place| is_here(&tasks[*place])).collect();
+    let mut places: BTreeMap<&String, Vec<usize>> = BTreeMap::new();
+    for (place, task) in tasks.iter().enumerate() {
+        if let Some(name) = &task.repository {
+            places.entry(name).or_default().push(place);
+        }
+    }
+    parallel::map(places, |(name, places)| {
         let here: Vec<Column> = columns.iter().map(|column| column.part(&places)).collect();
         let groups = Groups::tasks(places.len());
         (name.clone(), measure::differences(&here, &groups, None, settings))
-    };
-    names.into_iter().map(within).collect()
+    })
 }
 
 #[cfg(test)]

@@ -10,6 +10,9 @@ use serde_json::Value;
 use crate::conditions::Conditions;
 use crate::score::samples_of;
 
+/// Greatest number of measures of a system: their product with the number of tasks is work.
+const MOST_MEASURES: usize = 256;
+
 /// Scores of one system by task.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PerTask {
@@ -61,14 +64,21 @@ impl PerTask {
     /// ```
     ///
     /// # Errors
-    /// The record has no id or no score; or a score, row, repository or digest has another type; or a score of a metric of this
-    /// program is not between 0 and 1. The error is a message.
+    /// The record has no id or no score; it brings the number of measures above 256; a score, row, repository or digest has
+    /// another type; or a score of a metric of this program is not between 0 and 1. The error is a message.
     pub fn add(&mut self, record: &Object) -> Result<(), String> {
         self.check(record)?;
         let task_id = record.get("task_id").and_then(jsonl::id).unwrap_or_default();
         let row = record.get("row").and_then(jsonl::count);
         let text = |name: &str| record.get(name).and_then(Value::as_str).map(str::to_owned);
         let (repository, target) = (text("repository"), text("target_digest"));
+        let added = numbers(record).filter(|(measure, _)| !self.places.contains_key(measure));
+        if self.measures.len() + added.count() > MOST_MEASURES {
+            return Err(format!(
+                "has further scores, but the scores before have {} of at most {MOST_MEASURES} measures",
+                self.measures.len()
+            ));
+        }
         let mut values = vec![None; self.measures.len()];
         for (measure, value) in numbers(record) {
             let next = self.measures.len();

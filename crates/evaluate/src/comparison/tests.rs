@@ -303,6 +303,22 @@ mod reading {
         }
     }
 
+    /// Work is proportional to tasks times measures, and any object of numbers is a metric.
+    #[test]
+    fn scores_have_a_bounded_number_of_measures() {
+        let record = |id: &str, names: std::ops::Range<usize>| {
+            let values: Vec<String> = names.map(|name| format!(r#""{name}":0.5"#)).collect();
+            format!("{{\"task_id\":\"{id}\",\"x\":{{{}}}}}\n", values.join(","))
+        };
+        let lines = [record("a", 0..200), record("b", 100..300), record("c", 150..256)].concat();
+        let reading = File::new(&lines).read("").unwrap();
+        assert_eq!((reading.scores.tasks.len(), reading.scores.measures.len()), (2, 256));
+        let [problem] = &reading.problems[..] else { panic!("{:?}", reading.problems) };
+        let reason =
+            ":2: has further scores, but the scores before have 200 of at most 256 measures";
+        assert!(problem.to_string().contains(reason), "{problem}");
+    }
+
     #[test]
     fn unusable_records_are_named_and_the_others_used() {
         let good = es("x", 0, "r", 0.5);

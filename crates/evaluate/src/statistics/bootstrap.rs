@@ -89,6 +89,9 @@ impl Resampling {
             interval
         };
         let known: Vec<_> = measures.into_iter().map(closed_form).collect();
+        if groups.len() < 2 {
+            return known;
+        }
         let mut resampled = self.resample(groups, &open).into_iter();
         let interval = |known: Option<Interval>| known.or_else(|| resampled.next().flatten());
         known.into_iter().map(interval).collect()
@@ -118,8 +121,8 @@ impl Resampling {
             let means = means.iter().skip(place).step_by(measures.len());
             // A resample without any task of the measure has no mean.
             let means = means.copied().filter(|mean| !mean.is_nan()).collect();
-            let groups = measure.counts.iter().filter(|count| **count > 0.0);
-            (groups.count() >= 2).then(|| middle(means, self.level))?
+            let groups = measure.counts.len() - measure.empty;
+            (groups >= 2).then(|| middle(means, self.level))?
         };
         measures.iter().enumerate().map(interval).collect()
     }
@@ -135,9 +138,11 @@ fn draw(stream: &mut ChaCha8Rng, times: &mut [f64]) {
 /// Returns the mean over the tasks of groups, each drawn the given number of times. Both dot products are summed in eight
 /// lanes: a fixed order that the compiler can vectorize.
 fn mean(times: &[f64], totals: &Totals) -> f64 {
-    let (eights, rest) = times.as_chunks();
+    // Groups without a value come first, and change no sum.
+    let skipped = totals.empty / 8 * 8;
+    let (eights, rest) = times[skipped..].as_chunks();
     let ((sums, rest_sums), (counts, rest_counts)) =
-        (totals.sums.as_chunks(), totals.counts.as_chunks());
+        (totals.sums[skipped..].as_chunks(), totals.counts[skipped..].as_chunks());
     let (sum_lanes, count_lanes) = lanes(eights, sums, counts);
     let (mut sum, mut count) = (0.0, 0.0);
     for at in 0..rest.len() {

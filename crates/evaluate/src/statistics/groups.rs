@@ -112,7 +112,8 @@ impl Groups {
     /// Sums and counts the values of each group; tasks without a value are skipped. The groups are ordered by their counts and
     /// sums, so that resampling does not depend on their names or on the order of the tasks.
     pub(super) fn totals(&self, values: impl Iterator<Item = Option<f64>>) -> Totals {
-        let mut totals = Totals { sums: vec![0.0; self.number], counts: vec![0.0; self.number] };
+        let zeros = || vec![0.0; self.number];
+        let mut totals = Totals { sums: zeros(), counts: zeros(), empty: self.number };
         for (&group, value) in self.of.iter().zip(values) {
             if let (group, Some(value)) = (group as usize, value) {
                 totals.sums[group] += value;
@@ -128,6 +129,8 @@ pub(super) struct Totals {
     pub(super) sums: Vec<f64>,
     /// Whole numbers, as `f64` for the arithmetic.
     pub(super) counts: Vec<f64>,
+    /// Number of groups without a value, which come first.
+    pub(super) empty: usize,
 }
 
 impl Totals {
@@ -149,7 +152,8 @@ impl Totals {
         let (groups, sign) = if is_down { (down, -1.0) } else { (up, 1.0) };
         let (counts, sums) =
             groups.into_iter().map(|[count, sum]| (count, signed(sum, sign))).unzip();
-        Self { sums, counts }
+        let empty = self.counts.iter().filter(|count| **count == 0.0).count();
+        Self { sums, counts, empty }
     }
 }
 

@@ -334,6 +334,8 @@ fn groups_are_ordered_by_value() {
     let other = Groups::new([Some("a"), Some("b"), Some("b")]);
     assert_ne!(one, other);
     let totals = one.totals([Some(1.0), Some(2.0), None].into_iter());
-    assert_eq!((totals.sums, totals.counts), (vec![1.0, 2.0], vec![1.0, 1.0]));
+    assert_eq!((totals.sums, totals.counts, totals.empty), (vec![1.0, 2.0], vec![1.0, 1.0], 0));
+    let totals = one.totals([None, Some(2.0), None].into_iter());
+    assert_eq!((totals.sums, totals.counts, totals.empty), (vec![0.0, 2.0], vec![0.0, 1.0], 1));
     assert!(Groups::new([]).is_empty());
 }
