@@ -41,15 +41,15 @@ impl Values<'_> {
     /// contain it too.
     ///
     /// # Errors
-    /// A value begins with a hyphen; the error names it.
+    /// A value begins with a hyphen, or with `@` as the name of a file of options; the error names it.
     pub(crate) fn check_options(&self, template: &Template) -> Result<(), String> {
         let tests = self.tests.iter().map(|test| ("tests", test.as_str()));
         let others = [("task_id", self.task_id), ("path", self.path)];
         let of_template = tests.chain(others).filter(|(place, _)| template.names(place));
         let mut all = of_template.chain([("repository", self.repository)]);
-        match all.find(|(_, value)| value.starts_with('-')) {
+        match all.find(|(_, value)| value.starts_with(['-', '@'])) {
             Some((place, value)) => Err(format!(
-                "its {{{place}}} {value:?} begins with a hyphen, so a command would take it for an option"
+                "its {{{place}}} {value:?} begins with a hyphen or @, so a command could take it for an option"
             )),
             None => Ok(()),
         }
@@ -493,6 +493,7 @@ mod tests {
         assert_eq!(fine.check_options(&template), Ok(()), "the command has no {{task_id}}");
         for (wrong, what) in [
             (Values { tests: &tests, ..fine }, "its {tests} \"-p\" begins"),
+            (Values { tests: &["@x".to_owned()], ..fine }, "its {tests} \"@x\" begins"),
             (Values { path: "-b/a.py", ..fine }, "its {path} \"-b/a.py\" begins"),
             (Values { repository: "-Itouch x", ..fine }, "its {repository} \"-Itouch x\" begins"),
         ] {
