@@ -288,13 +288,15 @@ impl Centroids {
             (frequent, square_left) = (frequent + 1, more);
         }
         products.resize(self.count(), 0.0);
+        let products = &mut products[..];
         for (term, weight) in &terms[frequent..] {
-            for (cluster, mean) in &of_term[*term as usize] {
-                let product = &mut products[*cluster as usize];
+            let weight = f64::from(*weight);
+            for &(cluster, mean) in &of_term[*term as usize] {
+                let product = &mut products[cluster as usize];
                 if *product == 0.0 {
-                    touched.push(*cluster);
+                    touched.push(cluster);
                 }
-                *product += f64::from(*weight) * mean;
+                *product += weight * mean;
             }
         }
         // The heaviest of the frequent terms first: they lower the bound most.
