@@ -265,6 +265,7 @@ const OF_UNITTEST: [(&str, &str, &str); 5] = [
     ),
 ];
 
+#[derive(Debug)]
 struct Outcome {
     status: String,
     reason: String,
@@ -579,6 +580,26 @@ fn a_faked_verdict_of_pytest_does_not_pass() {
         ("leave", "import pytest; pytest.exit('enough', returncode=0)", ""),
     ];
     fake(&[&of_both[..], &own].concat(), "python3 -m pytest -q -p no:cacheprovider", "");
+}
+
+/// Plugins that settings name, and modules that pytest needs itself, are imported before any plugin is asked.
+#[test]
+#[ignore = "needs python3 with pytest"]
+fn code_that_pytest_imports_first_fakes_no_verdict() {
+    let place = Place::empty();
+    place.write("repos/demo/pytest.ini", "[pytest]\naddopts = -p calc\n");
+    let patch = "unittest.TestCase.assertEqual = lambda *a, **k: None";
+    let handle = "int(os.environ['_REPOFORMER_REPORT'].split(':')[0])";
+    let codes = [
+        "return a + b".to_owned(),
+        format!("return 3\n\n\nimport unittest\n{patch}\n\n"),
+        format!("return 3\n\n\nimport os\nos.write({handle}, b'hello')\n\n"),
+    ];
+    let way = Way { runner: "python3 -m pytest -q -p no:cacheprovider", ..Way::default() };
+    let (ran, found) = outcomes(&place, &codes, &way);
+    let passes: Vec<bool> = found.iter().map(|outcome| outcome.status == "pass").collect();
+    assert_eq!(passes, [true, false, false], "{found:?}\n{}", ran.stderr);
+    assert!(found[1].reason.contains("TestCase.assertEqual"), "{}", found[1].reason);
 }
 
 /// Tests are reported however their interpreter is started.

@@ -130,6 +130,7 @@ class _Session(object):
             text = " ended %d %d %d %d" % tuple(counts[key] for key in ("passed", "failed", "errors", "skipped"))
             write(handle, secret + text.encode("ascii"))
 
+        self.watch = lambda names: parts.extend(_parts(names))
         self.check, self.check_case, self.check_object = check, check_case, check_object
         self.add_test = add_test
         self.count, self.end, self.changed = count, end, changed
@@ -242,10 +243,29 @@ def _watch_stops(case, session):
     case._ShouldStop = _ShouldStop
 
 
+def _is_installed(name):
+    """Whether a package is found without the repository's folder."""
+    try:
+        from importlib.util import find_spec
+    except ImportError:
+        return True
+    return find_spec(name) is not None
+
+
 def _pytest_plugin(handle, restore):
     """A module that pytest takes for a plugin, under a name that `-p` finds."""
+    from unittest import case
     module = type(sys)(NAME, "PYTEST_DONT_REWRITE")
     held = []
+    _watch_stops(case, held)
+
+    def begin():
+        held.append(_Session(handle, ("unittest",) + HELPERS))
+
+    # Before the repository's folder is on the path: from there, pytest imports some of its own dependencies, and plugins that its
+    # settings name, before it asks any plugin. Without pytest, no session could end.
+    if _is_installed("_pytest"):
+        begin()
 
     def plugins(config):
         for name, plugin in config.pluginmanager.list_name_plugin():
@@ -254,11 +274,12 @@ def _pytest_plugin(handle, restore):
                 yield "plugin " + os.path.basename(kind)
 
     def pytest_addoption(parser):
-        # The first hook of a plugin, called before anything of the repository is imported.
-        from unittest import case
+        # The first hook of a plugin, called before tests and `conftest.py` are imported.
         restore()
-        _watch_stops(case, held)
-        _quietly(lambda: held.append(_Session(handle, ("_pytest", "pytest", "pluggy", "unittest") + HELPERS)))()
+        if not held:
+            _quietly(begin)()
+        if held:
+            _quietly(held[0].watch)(("_pytest", "pytest", "pluggy", "unittest"))
 
     def note(report, when):
         if report.failed:
@@ -344,12 +365,12 @@ def _begin(own):
     if not is_pytest and name != "unittest":
         return
     handle = _socket()
+    os.environ.pop(VARIABLE, None)
     options = os.environ.get("PYTEST_ADDOPTS")
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path != own]
 
     def restore():
         # What the tests start themselves is none of the guard's.
-        os.environ.pop(VARIABLE, None)
         for name, value in (("PYTEST_ADDOPTS", options), ("PYTHONPATH", os.pathsep.join(paths) or None)):
             if value is None:
                 os.environ.pop(name, None)
