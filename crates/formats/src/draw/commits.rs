@@ -107,8 +107,13 @@ impl<'a> CommitSampling<'a> {
         };
         let count = |text: &str| P50k.count(text);
         let drawn = sample_commits(history, since, sampling, &count, take);
-        let CommitDraw { commits, unparsed, skipped, .. } = drawn?;
+        let CommitDraw { commits, unparsed, skipped, left_out, .. } = drawn?;
         self.drawn.unparsed.extend(unparsed);
+        problems.extend(
+            left_out
+                .into_iter()
+                .map(|file| problem(&path.join(file.path), format!("left out: {}", file.reason))),
+        );
         problems.extend(commit_problems(path, &skipped, &room));
         let unread = if lines.is_empty() {
             None

@@ -85,7 +85,7 @@ impl SourceFile {
 }
 
 /// Rule for which files of a folder count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Walk {
     /// RepoCoder's (`glob("**/*.py", recursive=True)`): hidden files and folders are left out, and links inside the repository
     /// are followed.

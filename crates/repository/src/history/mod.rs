@@ -17,6 +17,7 @@ pub use lines::LineHistory;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -73,6 +74,39 @@ impl FileChange {
     /// Returns true if the file is new.
     pub fn is_new(&self) -> bool {
         self.before.is_none()
+    }
+}
+
+/// Source file of a commit that is left out.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LeftOutFile {
+    /// `folder/…/file.py`; bytes that are not UTF-8 are replaced.
+    pub path: String,
+    /// The reason.
+    pub reason: LeftOutReason,
+}
+
+/// Reason why a source file of a commit is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LeftOutReason {
+    /// It is a link.
+    Link,
+    /// Its name is not UTF-8.
+    Name,
+    /// Its text is not UTF-8.
+    Encoding,
+    /// A changed file has line ends other than `\n` and `\r\n`, is not UTF-8, or is too long.
+    Change,
+}
+
+impl fmt::Display for LeftOutReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Link => "a link, which is not followed in a history",
+            Self::Name => "its name is not UTF-8",
+            Self::Encoding => "not UTF-8",
+            Self::Change => "not UTF-8, with unusual line ends, or too long",
+        })
     }
 }
 
@@ -235,8 +269,8 @@ impl History {
         Ok(Ok(Some(Edit { before: texts.pop().unwrap_or_default(), after, hunks })))
     }
 
-    /// Returns the files of a language in a commit, as a repository named `name`. Links, hidden files, and files that are not
-    /// UTF-8 are left out. The commit must first be [checked](Self::check).
+    /// Returns the files of a language in a commit, as a repository named `name`, and its files that are left out: links, and
+    /// files that are not UTF-8. Hidden files do not count. The commit must first be [checked](Self::check).
     ///
     /// # Errors
     /// The commit cannot be read.
@@ -245,14 +279,16 @@ impl History {
         commit: &str,
         name: &str,
         language: Language,
-    ) -> Result<BoundedResult<Repository>> {
-        let mut found: Vec<(String, String)> = Vec::new();
+    ) -> Result<BoundedResult<(Repository, Vec<LeftOutFile>)>> {
+        let (mut found, mut left_out): (Vec<(String, String)>, _) = (Vec::new(), Vec::new());
         let arguments = ["ls-tree", "-r", "-z", commit, "--"];
         let is_whole = self.git.for_each_part(0, &arguments, |entry| {
-            if let Some((path, id)) = source_entry(entry, language) {
-                found.push((format!("{name}/{path}"), id.to_owned()));
+            match source_entry(entry, language) {
+                Some(Ok((path, id))) => found.push((format!("{name}/{path}"), id.to_owned())),
+                Some(Err(file)) => left_out.push(file),
+                None => {}
             }
-            if found.len() > MOST_FILES {
+            if found.len() + left_out.len() > MOST_FILES {
                 ControlFlow::Break(())
             } else {
                 ControlFlow::Continue(())
@@ -277,19 +313,24 @@ impl History {
         };
         let (mut files, mut lines): (Vec<SourceFile>, _) = (Vec::new(), LineCount::default());
         for (paths, content) in paths.into_values().zip(contents) {
-            if let Ok(text) = String::from_utf8(content).map(universal_newlines) {
-                if let Err(bound) = lines.add(&text, paths.len()) {
-                    return Ok(Err(bound));
-                }
-                let file = |path| SourceFile { path, text: text.clone(), same_as: 0 };
-                files.extend(paths.into_iter().map(file));
+            let Ok(text) = String::from_utf8(content).map(universal_newlines) else {
+                let below = |path: String| path.get(name.len() + 1..).unwrap_or(&path).to_owned();
+                let reason = LeftOutReason::Encoding;
+                let files = paths.into_iter().map(|path| LeftOutFile { path: below(path), reason });
+                left_out.extend(files);
+                continue;
+            };
+            if let Err(bound) = lines.add(&text, paths.len()) {
+                return Ok(Err(bound));
             }
+            let file = |path| SourceFile { path, text: text.clone(), same_as: 0 };
+            files.extend(paths.into_iter().map(file));
         }
         files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
         for (number, file) in (0..).zip(&mut files) {
             file.same_as = number;
         }
-        Ok(Ok(Repository { name: name.to_owned(), files }))
+        Ok(Ok((Repository { name: name.to_owned(), files }, left_out)))
     }
 
     /// Returns the lines that any commit before `HEAD` added to files of a language, each with the date of the first such
@@ -303,13 +344,23 @@ impl History {
 }
 
 /// Returns the path and object of an entry that `git ls-tree` lists, if it is a source file: `<mode> blob <id>`, a tab and the
-/// path.
-fn source_entry(entry: &[u8], language: Language) -> Option<(&str, &str)> {
-    let (head, path) = str::from_utf8(entry).ok()?.split_once('\t')?;
-    let words: Vec<&str> = head.split(' ').collect();
-    match words[..] {
-        [mode, "blob", id] if is_file(mode) && is_source(path, language) => Some((path, id)),
-        _ => None,
+/// path. The error is a source file that is left out.
+fn source_entry(
+    entry: &[u8],
+    language: Language,
+) -> Option<std::result::Result<(&str, &str), LeftOutFile>> {
+    let tab = memchr::memchr(b'\t', entry)?;
+    let head = str::from_utf8(&entry[..tab]).ok()?;
+    let [mode, "blob", id] = head.split(' ').collect::<Vec<_>>()[..] else { return None };
+    let shown = String::from_utf8_lossy(&entry[tab + 1..]);
+    if !is_source(&shown, language) {
+        return None;
+    }
+    let left_out = |reason| Some(Err(LeftOutFile { path: shown.to_string(), reason }));
+    match str::from_utf8(&entry[tab + 1..]) {
+        _ if mode == "120000" => left_out(LeftOutReason::Link),
+        Err(_) => left_out(LeftOutReason::Name),
+        Ok(path) => is_file(mode).then_some(Ok((path, id))),
     }
 }
 

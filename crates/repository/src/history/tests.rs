@@ -265,6 +265,28 @@ fn branches_lead_to_a_commit_or_are_named() {
     assert!(read.contains("added: 1..2") && read.ends_with("true"), "{read}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn files_that_are_left_out_are_named() {
+    use std::os::unix::ffi::OsStrExt;
+    let (_guard, dir) = made(&[(OLD, &[("a.py", Some("x = 1\n")), ("e.java", Some("e\n"))])]);
+    fs::write(dir.join("latin.py"), b"# caf\xe9\n").unwrap();
+    fs::write(dir.join(std::ffi::OsStr::from_bytes(b"bad\xff.py")), "x\n").unwrap();
+    std::os::unix::fs::symlink("a.py", dir.join("link.py")).unwrap();
+    run(&dir, NEW, &["add", "-A"]);
+    run(&dir, NEW, &["commit", "-q", "-m", "odd"]);
+    let history = History::open(&dir).unwrap();
+    let (files, left_out) = history.files("HEAD", "s", Language::Python).unwrap().unwrap();
+    assert_eq!(files.files.len(), 1);
+    let left_out = left_out.iter().map(|file| (file.path.as_str(), file.reason));
+    let wanted = [
+        ("bad\u{fffd}.py", LeftOutReason::Name),
+        ("link.py", LeftOutReason::Link),
+        ("latin.py", LeftOutReason::Encoding),
+    ];
+    assert_eq!(left_out.collect::<Vec<_>>(), wanted);
+}
+
 #[test]
 fn commits_since_a_day_and_what_they_changed() {
     let (_guard, dir) = made(&[
@@ -300,7 +322,11 @@ fn commits_since_a_day_and_what_they_changed() {
     let edit = history.edit(&changes[2]).unwrap().unwrap().unwrap();
     assert_eq!((edit.before.as_str(), edit.after.as_str()), ("", "c\nd\n"));
     assert_eq!(edit.hunks, [hunk(0..0, 0..2)]);
-    let files = history.files(&commits[0].parent, "s", Language::Python).unwrap().unwrap();
+    let (files, left_out) =
+        history.files(&commits[0].parent, "s", Language::Python).unwrap().unwrap();
+    let left_out: Vec<String> =
+        left_out.iter().map(|file| format!("{}: {}", file.path, file.reason)).collect();
+    assert_eq!(left_out, [""; 0]);
     let files: Vec<(&str, &str)> =
         files.files.iter().map(|file| (&*file.path, &*file.text)).collect();
     let old = ("s/old.py", "1\n2\n3\n4\n5\n6\n");
@@ -472,7 +498,7 @@ fn trees_that_name_one_another_have_bounds() {
             }
             Ok(()) => history.files(&commit.id, "s", Language::Python).unwrap(),
         }
-        .map(|repository| repository.files)
+        .map(|(repository, _)| repository.files)
     };
     assert_eq!(bound(10, 40, "x\n"), Err(Bound::Entries));
     assert_eq!(bound(200_001, 1, "x\n"), Err(Bound::Files));

@@ -5,6 +5,7 @@
 //! the first of these changes or earlier. Queries see nothing of their own file after the start of their prompt, so no
 //! retrieved text is younger than the parent.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use repoformer_store::error::Result;
@@ -19,7 +20,9 @@ use super::source::{self, UnparsedFile};
 use super::{Candidates, candidates, set_definitions};
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::definitions::KnownNames;
-use crate::repository::history::{Bound, Commit, Edit, FileChange, History, SkippedCommit};
+use crate::repository::history::{
+    Bound, Commit, Edit, FileChange, History, LeftOutFile, LeftOutReason, SkippedCommit,
+};
 use crate::task::Task;
 
 /// Number of digits of a commit's id in the name of its repository.
@@ -65,6 +68,8 @@ pub struct CommitDraw {
     pub unparsed: Vec<UnparsedFile>,
     /// Commits that are damaged, or too large to be drawn from.
     pub skipped: Vec<SkippedCommit>,
+    /// Source files that trees lack, or that no task is drawn from.
+    pub left_out: BTreeSet<LeftOutFile>,
 }
 
 /// Draws at most one task from each commit since a date (`2024-01-31`), until there are enough. `take` receives each task, and
@@ -88,9 +93,17 @@ pub fn sample_commits(
     let work =
         Work::new(format!("commits of {}", history.name()), "tasks", sampling.per_repository);
     let known = KnownNames::default();
-    let (unparsed, skipped) = (Vec::new(), Vec::new());
-    let mut drawing =
-        Drawing { history, sampling, count_tokens, stream, draw, known, unparsed, skipped };
+    let mut drawing = Drawing {
+        history,
+        sampling,
+        count_tokens,
+        stream,
+        draw,
+        known,
+        unparsed: Vec::new(),
+        skipped: Vec::new(),
+        left_out: BTreeSet::new(),
+    };
     let mut drawn = CommitDraw { commits: commits.len(), ..CommitDraw::default() };
     for at in 0..commits.len() {
         if drawn.tasks == sampling.per_repository {
@@ -105,8 +118,8 @@ pub fn sample_commits(
             work.advance(1);
         }
     }
-    (drawn.unparsed, drawn.skipped) = (drawing.unparsed, drawing.skipped);
-    Ok(drawn)
+    let Drawing { unparsed, skipped, left_out, .. } = drawing;
+    Ok(CommitDraw { unparsed, skipped, left_out, ..drawn })
 }
 
 struct Drawing<'a> {
@@ -119,6 +132,7 @@ struct Drawing<'a> {
     known: KnownNames,
     unparsed: Vec<UnparsedFile>,
     skipped: Vec<SkippedCommit>,
+    left_out: BTreeSet<LeftOutFile>,
 }
 
 impl Drawing<'_> {
@@ -143,7 +157,11 @@ impl Drawing<'_> {
             let change = &changes[at];
             let edit = match self.history.edit(change)? {
                 Ok(Some(edit)) => edit,
-                Ok(None) => continue,
+                Ok(None) => {
+                    let (path, reason) = (change.path.clone(), LeftOutReason::Change);
+                    self.left_out.insert(LeftOutFile { path, reason });
+                    continue;
+                }
                 Err(bound) => return Ok(self.skip(&commit.id, bound)),
             };
             if !edit.hunks.iter().any(|hunk| hunk.removed.is_empty() && !hunk.added.is_empty()) {
@@ -180,7 +198,10 @@ impl Drawing<'_> {
     fn parent(&mut self, commit: &Commit, name: &str) -> Result<Option<Repository>> {
         let files = self.history.files(&commit.parent, name, self.sampling.language)?;
         Ok(match files {
-            Ok(files) => Some(files),
+            Ok((repository, left_out)) => {
+                self.left_out.extend(left_out);
+                Some(repository)
+            }
             Err(bound) => self.skip(&commit.parent, bound),
         })
     }
