@@ -62,7 +62,9 @@ mod vectorize;
 mod vectors;
 mod window;
 
-pub use cache::{CacheFile, CacheSources, Condition, STAGES, cache_files, remove_abandoned};
+pub use cache::{
+    CacheFile, CacheSources, Condition, RepositoryDigests, STAGES, cache_files, remove_abandoned,
+};
 pub use complete::{complete, complete_file};
 pub use completed::{
     artifact_text, cached_predictions, check_completed_alike, check_searchable, has_predictions,

@@ -67,12 +67,12 @@ impl<'a> InstanceJudgement<'a> {
     /// # Errors
     /// The same as for [`judge`].
     pub fn judge(&self, emit: &mut dyn FnMut(&Value) -> Result<()>) -> Result<InstanceLabels> {
-        let places: Option<Vec<u64>> =
-            self.part.as_ref().map(|part| part.positions.of_each().collect());
+        // A manifest may name more positions than the file has instances.
+        let mut places = self.part.as_ref().map(|part| part.positions.of_each().enumerate());
         let mut positions = Positions::default();
         let summary = judge(&self.settings, &mut |number, record| {
-            let place = match &places {
-                Some(places) => places.get(number).copied(),
+            let place = match &mut places {
+                Some(places) => places.find(|(at, _)| *at >= number).map(|(_, place)| place),
                 None => Some(number as u64),
             };
             place.into_iter().for_each(|place| positions.add(place));

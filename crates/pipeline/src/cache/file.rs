@@ -1,12 +1,16 @@
 //! A file of a cache folder, its condition, and its removal.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use foldhash::HashMap;
+use repoformer_core::repository::corpus::Walk;
 use repoformer_core::task::TaskSet;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files::{self, File};
+use repoformer_text::language::Language;
 
 /// Names of the stages, which are the folders of a cache; `dense` is the folder `vector/dense`.
 pub const STAGES: [&str; 13] = [
@@ -100,6 +104,34 @@ pub struct CacheSources {
     pub tasks: BTreeMap<String, TaskSet>,
     /// Files of the demonstration, which the program writes to `demo`.
     pub demo: Vec<(PathBuf, &'static str)>,
+    /// Digests of the repositories that were read; empty at first.
+    pub digests: RepositoryDigests,
+}
+
+/// Digests of repositories, or why they are not known: each repository is read once, whatever the number of its artifacts.
+#[derive(Debug, Default)]
+pub struct RepositoryDigests(RefCell<HashMap<RepositoryKey, RepositoryDigest>>);
+
+/// Name, language and walk of a repository, and whether it is cut to chunks.
+pub(super) type RepositoryKey = (String, Language, Walk, bool);
+
+/// Digest of a repository, or why it is not known; `None` if the repository is missing.
+pub(super) type RepositoryDigest = Option<Result<String, String>>;
+
+impl RepositoryDigests {
+    /// Returns a known digest, or the one that `read` returns.
+    pub(super) fn get_or_read(
+        &self,
+        key: RepositoryKey,
+        read: impl FnOnce(&RepositoryKey) -> RepositoryDigest,
+    ) -> RepositoryDigest {
+        let known = self.0.borrow().get(&key).cloned();
+        known.unwrap_or_else(|| {
+            let digest = read(&key);
+            self.0.borrow_mut().insert(key, digest.clone());
+            digest
+        })
+    }
 }
 
 impl CacheFile {

@@ -15,7 +15,7 @@ use repoformer_store::artifact;
 use repoformer_store::error::{Error, Result};
 use walkdir::WalkDir;
 
-pub use file::{CacheFile, CacheSources, Condition, STAGES};
+pub use file::{CacheFile, CacheSources, Condition, RepositoryDigests, STAGES};
 
 /// Removes from a cache the temporary files of programs that were killed.
 pub fn remove_abandoned(cache: &Path) {

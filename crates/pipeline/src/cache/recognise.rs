@@ -19,7 +19,9 @@ use repoformer_text::language::Language;
 use walkdir::{DirEntry, WalkDir};
 
 use super::super::layout::COPIES;
-use super::file::{CacheFile, CacheSources, Condition, LOCK, STAGES};
+use super::file::{
+    CacheFile, CacheSources, Condition, LOCK, RepositoryDigest, RepositoryKey, STAGES,
+};
 
 /// True if a file is the companion of an existing file.
 pub(super) fn is_beside(path: &Path) -> bool {
@@ -314,16 +316,26 @@ fn of_sources(header: &Header, file: &CacheFile, sources: &CacheSources) -> Cond
 
 /// Returns the current digest of the repository that fragments were cut from, or why it is not known; `None` if the repository is
 /// missing.
-fn repository(header: &Header, sources: &CacheSources) -> Option<Result<String, String>> {
+fn repository(header: &Header, sources: &CacheSources) -> RepositoryDigest {
     let parameter = |name: &str| header.identity.parameters.get(name);
     let language: Language = parameter("language")?.parse().ok()?;
     let walk: Walk = parameter("walk")?.parse().ok()?;
-    let cut = match parameter("chunk-size") {
-        Some(_) => Cut::Chunks(ChunkShape::default()),
-        None => Cut::Windows(WindowShape::default()),
-    };
     let (repos_dir, name) = (sources.repos_dir.as_ref()?, parameter("repository")?);
-    let reading = Repository::read_with(repos_dir, name, language, walk).ok()?;
+    let are_chunks = parameter("chunk-size").is_some();
+    let key = (name.to_owned(), language, walk, are_chunks);
+    sources.digests.get_or_read(key, |key| digest_of_repository(repos_dir, key))
+}
+
+fn digest_of_repository(
+    repos_dir: &Path,
+    (name, language, walk, are_chunks): &RepositoryKey,
+) -> RepositoryDigest {
+    let cut = if *are_chunks {
+        Cut::Chunks(ChunkShape::default())
+    } else {
+        Cut::Windows(WindowShape::default())
+    };
+    let reading = Repository::read_with(repos_dir, name, *language, *walk).ok()?;
     // Files that are always skipped were skipped when the fragments were cut, too.
     let failed = reading.skipped.iter().map(ToString::to_string);
     if let Some(reason) = { failed }.find(|reason| reason.contains("cannot be read")) {

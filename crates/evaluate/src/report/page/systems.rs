@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use foldhash::{HashMap, HashSet};
+
 use super::super::text::{bounds, escape, format_thousands, hundredths, tasks};
 use super::super::{BaselineComparison, ReportContents, ReportMeasure, System};
 use super::finding::format_signed;
@@ -232,10 +234,11 @@ fn changes_cell(report: &ReportContents, at: usize, html: &mut String) {
 
 /// Renders the settings: a table of the settings in which systems differ, and a list of the shared ones.
 pub(super) fn settings(report: &ReportContents) -> String {
-    let systems = &report.systems;
+    let systems: Vec<SystemSettings<'_>> = report.systems.iter().map(settings_by_name).collect();
     let mut names: Vec<&str> = Vec::new();
-    for (name, _) in systems.iter().flat_map(|system| &system.settings) {
-        if !names.contains(&name.as_str()) {
+    let mut known: HashSet<&str> = HashSet::default();
+    for (name, _) in report.systems.iter().flat_map(|system| &system.settings) {
+        if known.insert(name) {
             names.push(name);
         }
     }
@@ -243,15 +246,15 @@ pub(super) fn settings(report: &ReportContents) -> String {
         return "<p class=\"empty\">No settings are known.</p>".into();
     }
     let (shared, different): (Vec<&str>, Vec<&str>) = names.into_iter().partition(|name| {
-        let first = systems.first().and_then(|system| setting(system, name));
-        systems.len() > 1 && systems.iter().all(|system| setting(system, name) == first)
+        let first = systems.first().and_then(|system| system.get(name));
+        systems.len() > 1 && systems.iter().all(|system| system.get(name) == first)
     });
     let mut html = String::new();
     if !different.is_empty() {
-        html += &different_settings(report, &different);
+        html += &different_settings(report, &systems, &different);
     }
     if !shared.is_empty() {
-        let value = |name: &str| setting(&systems[0], name).unwrap_or_default();
+        let value = |name: &str| systems[0].get(name).copied().unwrap_or_default();
         let pairs: Vec<(String, String)> =
             shared.iter().map(|name| (name.to_string(), value(name).to_owned())).collect();
         html += "<p class=\"all-systems\">The same for all systems</p>";
@@ -260,23 +263,30 @@ pub(super) fn settings(report: &ReportContents) -> String {
     html
 }
 
-fn setting<'a>(system: &'a System, name: &str) -> Option<&'a str> {
-    let found = system.settings.iter().find(|(known, _)| known == name);
-    found.map(|(_, value)| value.as_str())
+type SystemSettings<'a> = HashMap<&'a str, &'a str>;
+
+/// Returns a system's settings by name; of a repeated name, the first value.
+fn settings_by_name(system: &System) -> SystemSettings<'_> {
+    let settings = system.settings.iter().rev();
+    settings.map(|(name, value)| (name.as_str(), value.as_str())).collect()
 }
 
-fn different_settings(report: &ReportContents, names: &[&str]) -> String {
+fn different_settings(
+    report: &ReportContents,
+    systems: &[SystemSettings<'_>],
+    names: &[&str],
+) -> String {
     let head = |system: &System| format!("<th scope=\"col\">{}</th>", escape(&system.name));
     let heads: String = report.systems.iter().map(head).collect();
     let mut html = format!(
         "<div class=\"scroll\"><table class=\"settings\"><thead><tr><th scope=\"col\">setting</th>{heads}</tr></thead><tbody>"
     );
     for name in names {
-        let cell = |system: &System| match setting(system, name) {
+        let cell = |system: &SystemSettings<'_>| match system.get(name) {
             Some(value) => format!("<td>{}</td>", escape(value)),
             None => "<td class=\"none\">–</td>".into(),
         };
-        let cells: String = report.systems.iter().map(cell).collect();
+        let cells: String = systems.iter().map(cell).collect();
         let _ = write!(html, "<tr><th scope=\"row\">{}</th>{cells}</tr>", escape(name));
     }
     html + "</tbody></table></div>"
