@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use foldhash::HashMap;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{self, Object};
@@ -40,7 +41,7 @@ pub fn read(given: &str) -> Result<ReadScores> {
     for (place, object) in objects(path, &text, &mut sets.problems)? {
         sets.add(path, place, object);
     }
-    let Sets { named, problems, refused, mut conditions } = sets;
+    let Sets { named, problems, refused, mut conditions, .. } = sets;
     if let (true, Some(refused)) = (named.is_empty(), refused) {
         return Err(Error::artifact(path, refused.0, refused.1));
     }
@@ -201,8 +202,10 @@ const SET: &[Field] = &[
 /// Task records of a file, by the name of the predictions.
 #[derive(Default)]
 struct Sets {
-    /// Sets in the order of the file; there are only a few.
+    /// Sets in the order of the file.
     named: Vec<(Option<String>, Records)>,
+    /// Their places.
+    places: HashMap<Option<String>, usize>,
     problems: Vec<Error>,
     /// Conditions of the sets, by name.
     conditions: Vec<(Option<String>, Conditions)>,
@@ -241,9 +244,8 @@ impl Sets {
     }
 
     fn records(&mut self, name: Option<String>) -> &mut Records {
-        let known = self.named.iter().position(|(known, _)| *known == name);
-        let place = known.unwrap_or_else(|| {
-            self.named.push((name, Vec::new()));
+        let place = *self.places.entry(name).or_insert_with_key(|name| {
+            self.named.push((name.clone(), Vec::new()));
             self.named.len() - 1
         });
         &mut self.named[place].1

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nix::unistd::{User, getuid};
 
@@ -354,16 +354,40 @@ pub(super) fn homes() -> Vec<PathBuf> {
     homes
 }
 
-/// Returns the existing paths with secrets: those in these home folders, and the system's, which root could read.
+/// Variables that name the place of a folder which is otherwise in a home folder.
+const MOVED: [(&str, &str); 5] = [
+    ("XDG_CONFIG_HOME", ".config/"),
+    ("XDG_DATA_HOME", ".local/share/"),
+    ("CARGO_HOME", ".cargo/"),
+    ("HF_HOME", ".cache/huggingface/"),
+    ("GNUPGHOME", ".gnupg"),
+];
+
+/// Returns the places of secrets that are otherwise below a folder of a home folder.
+fn moved_places(place: &Path, folder: &str) -> Vec<PathBuf> {
+    let names = SECRETS.iter().filter_map(|name| name.strip_prefix(folder));
+    names.map(|name| if name.is_empty() { place.to_owned() } else { place.join(name) }).collect()
+}
+
+/// Returns the existing paths with secrets: those in these home folders, or where variables say, and the system's, which root
+/// could read.
 pub(super) fn secret_places(homes: &[PathBuf]) -> Vec<PathBuf> {
     let of_user = homes.iter().flat_map(|home| SECRETS.iter().map(|name| home.join(name)));
+    let moved = MOVED.iter().filter_map(|(variable, folder)| {
+        let place = std::env::var_os(variable).map(PathBuf::from);
+        Some(moved_places(&place.filter(|place| place.is_absolute())?, folder))
+    });
     let system = [
         "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers",
         "/etc/sudoers.d", "/etc/ssl/private",
     ];
     let keys = fs::read_dir("/etc/ssh").into_iter().flatten().flatten().map(|entry| entry.path());
     let keys = keys.filter(|path| path.to_string_lossy().ends_with("_key"));
-    of_user.chain(system.map(PathBuf::from)).chain(keys).filter(|path| path.exists()).collect()
+    let all = of_user.chain(moved.flatten()).chain(system.map(PathBuf::from)).chain(keys);
+    let mut found: Vec<PathBuf> = all.filter(|path| path.exists()).collect();
+    found.sort();
+    found.dedup();
+    found
 }
 
 #[cfg(test)]
@@ -380,6 +404,9 @@ mod tests {
         keys.iter().for_each(|keys| fs::create_dir(keys).unwrap());
         let found = secret_places(&homes);
         assert!(keys.iter().all(|keys| found.contains(keys)), "{found:?}");
+        let moved = moved_places(Path::new("/x"), ".cache/huggingface/");
+        assert_eq!(moved, ["/x/token", "/x/stored_tokens"].map(PathBuf::from));
+        assert_eq!(moved_places(Path::new("/x"), ".gnupg"), [PathBuf::from("/x")]);
     }
 
     #[test]

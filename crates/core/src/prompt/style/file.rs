@@ -73,6 +73,8 @@ impl FromStr for Style {
 }
 
 /// Keys of a style's file.
+/// Greatest number of special tokens: each is looked for in the whole template.
+const MOST_SPECIALS: usize = 64;
 const KEYS: [&str; 6] = ["about", "template", "specials", "stop", "fragment", "cross-file-lead"];
 
 /// Reads the text of a style's file; `name` is the name of the style.
@@ -90,6 +92,11 @@ pub(super) fn read(text: &str, path: &Path, name: &str) -> Result<Style> {
         }
     }
     let specials = source.texts(&table, "specials")?;
+    if specials.len() > MOST_SPECIALS {
+        let at = table.get("specials").map_or(0, |value| value.span().start);
+        let reason = format!("more than {MOST_SPECIALS} special tokens");
+        return Err(source.error(at, reason, None));
+    }
     let Some(template_value) = table.get("template") else {
         let hint =
             "add one, such as template = \"<fim_prefix>{left}<fim_suffix>{right}<fim_middle>\"";

@@ -111,7 +111,7 @@ pub(super) struct Fault {
 impl Template {
     /// Parses a template that may have these slots; `specials` are the texts in it that are special tokens.
     pub(super) fn parse(text: &str, slots: &[Slot], specials: &[String]) -> Result<Self, Fault> {
-        let mut parser = Parser { text, at: 0, slots, specials };
+        let mut parser = Parser { text, at: 0, depth: 0, slots, specials };
         parser.nodes(None).map(Self)
     }
 
@@ -147,9 +147,14 @@ fn resolve<'t>(nodes: &'t [Node], presence: Presence, pieces: &mut Vec<Piece<'t>
     }
 }
 
+/// Greatest number of sections around a text; there are only four slots that sections may depend on.
+const MOST_NESTED: usize = 16;
+
 struct Parser<'t> {
     text: &'t str,
     at: usize,
+    /// Number of open sections.
+    depth: usize,
     slots: &'t [Slot],
     specials: &'t [String],
 }
@@ -176,8 +181,14 @@ impl Parser<'_> {
             match (self.token()?, section) {
                 (Some(Token::Text(text)), _) => self.push_text(&text, &mut nodes),
                 (Some(Token::Slot(slot)), _) => nodes.push(Node::Slot(slot)),
+                (Some(Token::Open { .. }), _) if self.depth == MOST_NESTED => {
+                    let reason = format!("more than {MOST_NESTED} sections in each other");
+                    return Err(fault(start, reason, None));
+                }
                 (Some(Token::Open { slot, with }), _) => {
+                    self.depth += 1;
                     let nodes_in = self.nodes(Some((slot, start)))?;
+                    self.depth -= 1;
                     nodes.push(Node::Section { slot, with, nodes: nodes_in });
                 }
                 (Some(Token::Close(slot, _)), Some((open, _))) if open == slot => return Ok(nodes),

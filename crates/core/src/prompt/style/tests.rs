@@ -171,6 +171,8 @@ fn unknown_special_tokens_are_named() {
 
 #[test]
 fn a_faulty_style_names_its_line() {
+    let nested = format!("template = '{{left}}{}'", "{#right}".repeat(100_000));
+    let many = format!("template = '{{left}}'\nspecials = ['<a>'{}]", ", '<b>'".repeat(64));
     for (text, message, hint) in [
         ("stop = []", "1: 'template' is missing", "add one, such as template = "),
         ("\n\ntemplate = {", "3: ", ""),
@@ -211,6 +213,8 @@ fn a_faulty_style_names_its_line() {
             "sections",
         ),
         ("template = '{left}'\nstops = []", "2: unknown key 'stops'", "'stop'"),
+        (&nested, "1: more than 16 sections in each other", ""),
+        (&many, "2: more than 64 special tokens", ""),
     ] {
         let error = file::read(text, Path::new("own.toml"), "own").unwrap_err();
         assert!(error.to_string().starts_with(&format!("own.toml:{message}")), "{error}");
