@@ -322,6 +322,15 @@ fn a_wrong_change_leaves_a_document_that_is_not_completed() {
         session.tell("textDocument/didClose", json!({"textDocument": {"uri": uri}}));
         session.tell("textDocument/didOpen", json!({"textDocument": document}));
     }
+    // Whatever is not JSON may have been a change.
+    session.send_text(r#"{"method":"textDocument/didChange","params":{"version":1e400}}"#);
+    assert_eq!(session.answer()["error"]["code"], -32700);
+    let refused = session.complete(uri, 1, 4);
+    assert!(refused["error"]["message"].as_str().unwrap().contains("was not JSON"), "{refused}");
+    change(&mut session, uri, json!(7), json!({"text": "first = 1\nx = "}));
+    assert!(session.complete(uri, 1, 4).get("result").is_some());
+    session.tell("textDocument/didClose", json!({"textDocument": {"uri": uri}}));
+    session.tell("textDocument/didOpen", json!({"textDocument": document}));
     session.tell("textDocument/didOpen", json!({"textDocument": document}));
     let told = session.answer();
     assert!(told["params"]["message"].as_str().unwrap().contains("without being closed"), "{told}");

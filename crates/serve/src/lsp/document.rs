@@ -88,6 +88,11 @@ impl Document {
         opened
     }
 
+    /// Makes the text unknown, as after an invalid change.
+    pub(crate) fn lose(&mut self, reason: &str) {
+        self.lost.get_or_insert_with(|| reason.to_owned());
+    }
+
     /// Returns the text, or the reason why it is not known.
     pub(crate) fn text(&self) -> Result<String, &str> {
         self.lost.as_deref().map_or_else(|| Ok(self.text.to_string()), Err)

@@ -87,11 +87,17 @@ pub fn run<E: Display + From<ServeError>>(
     };
     let mut has_exited = false;
     while let Some(message) = next(input, &server.output)? {
-        if message["method"] == "exit" {
-            has_exited = true;
-            break;
+        match message {
+            Incoming::Message(message) if message["method"] == "exit" => {
+                has_exited = true;
+                break;
+            }
+            Incoming::Message(message) => server.take(&message),
+            Incoming::NotJson => {
+                let documents = server.documents.values_mut();
+                documents.for_each(|document| document.lose("a message was not JSON"));
+            }
         }
-        server.take(&message);
     }
     drop(watcher);
     // Do not wait for requests in flight.
@@ -119,6 +125,7 @@ struct Initialize {
 /// Waits for the first request, and rejects messages before it.
 fn initialize(input: &mut impl BufRead, output: &Output) -> Result<Opening> {
     while let Some(message) = next(input, output)? {
+        let Incoming::Message(message) = message else { continue };
         let params = &message["params"];
         if message["method"] == "initialize" && !message["id"].is_null() {
             let folder = params["workspaceFolders"][0]["uri"].as_str();
@@ -396,8 +403,15 @@ impl Output {
     }
 }
 
-/// Returns the next message that is JSON; `None` if there are no more.
-fn next(input: &mut impl BufRead, output: &Output) -> Result<Option<Value>> {
+/// What an editor sent.
+enum Incoming {
+    Message(Value),
+    /// Something that is not JSON, which was rejected. It may have been a change of any document.
+    NotJson,
+}
+
+/// Returns the next message; `None` if there are no more.
+fn next(input: &mut impl BufRead, output: &Output) -> Result<Option<Incoming>> {
     while let Some(body) = read(input)? {
         // Tolerate invalid UTF-8: rejecting a change would leave the document with its old text.
         let text = String::from_utf8_lossy(json::without_byte_order_mark(&body));
@@ -407,9 +421,12 @@ fn next(input: &mut impl BufRead, output: &Output) -> Result<Option<Value>> {
             without_values(&text, output)
         };
         match read {
-            Ok(Some(message)) => return Ok(Some(message)),
+            Ok(Some(message)) => return Ok(Some(Incoming::Message(message))),
             Ok(None) => {}
-            Err(error) => output.fail(&Value::Null, NOT_JSON, &format!("not JSON: {error}")),
+            Err(error) => {
+                output.fail(&Value::Null, NOT_JSON, &format!("not JSON: {error}"));
+                return Ok(Some(Incoming::NotJson));
+            }
         }
     }
     Ok(None)
