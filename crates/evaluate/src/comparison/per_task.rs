@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::conditions::Conditions;
 use crate::score::samples_of;
 
-/// Greatest number of measures of a system: their product with the number of tasks is work.
+/// Greatest number of measures of a system. Work grows with their number times the number of tasks.
 const MOST_MEASURES: usize = 256;
 
 /// Scores of one system by task.
@@ -73,10 +73,10 @@ impl PerTask {
         let text = |name: &str| record.get(name).and_then(Value::as_str).map(str::to_owned);
         let (repository, target) = (text("repository"), text("target_digest"));
         let added = numbers(record).filter(|(measure, _)| !self.places.contains_key(measure));
-        if self.measures.len() + added.count() > MOST_MEASURES {
+        let (known, added) = (self.measures.len(), added.count());
+        if known + added > MOST_MEASURES {
             return Err(format!(
-                "has further scores, but the scores before have {} of at most {MOST_MEASURES} measures",
-                self.measures.len()
+                "adds {added} measures to {known}, but at most {MOST_MEASURES} are compared"
             ));
         }
         let mut values = vec![None; self.measures.len()];

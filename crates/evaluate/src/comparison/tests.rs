@@ -314,8 +314,7 @@ mod reading {
         let reading = File::new(&lines).read("").unwrap();
         assert_eq!((reading.scores.tasks.len(), reading.scores.measures.len()), (2, 256));
         let [problem] = &reading.problems[..] else { panic!("{:?}", reading.problems) };
-        let reason =
-            ":2: has further scores, but the scores before have 200 of at most 256 measures";
+        let reason = ":2: adds 100 measures to 200, but at most 256 are compared";
         assert!(problem.to_string().contains(reason), "{problem}");
     }
 
