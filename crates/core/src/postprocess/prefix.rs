@@ -101,7 +101,8 @@ impl Prefixes {
     /// parser adds neither brackets nor quotes at the end of a text without an error before it.
     pub(super) fn unclosed_ends(&self, bounds: PrefixBounds) -> UnclosedEnds {
         let start = self.shared.last().map_or(0, |(_, length)| *length);
-        UnclosedEnds::new(&self.text, start, self.start + bounds.first_error)
+        let end = self.start + bounds.first_error;
+        UnclosedEnds::new(&self.text, start, self.start, end)
     }
 
     /// Returns the end of the first line with code that begins at this byte or later.

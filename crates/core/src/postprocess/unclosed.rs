@@ -4,22 +4,26 @@ use std::ops::Range;
 
 use super::body::WORDS;
 
+/// Greatest number of bytes of a word on either side of a place; longer ones are not looked at.
+const MOST_OF_WORD: usize = 128;
+
 /// Places in a text. If the text ended there, a bracket or a string would be open.
 #[derive(Debug, Default)]
 pub(super) struct UnclosedEnds {
-    start: usize,
+    first: usize,
     are_unclosed: Vec<bool>,
 }
 
 impl UnclosedEnds {
-    /// Reads the tokens that begin between `start`, which is outside brackets and strings, and `end`.
+    /// Reads the tokens that begin between `start`, which is outside brackets and strings, and `end`; lists places from `first`
+    /// on.
     ///
     /// Places within a token are left out, except in strings and comments: a shorter token may be another one, such as `:` of
     /// `:=`. Places in formatted strings are left out too, since these contain code; reading stops if such a string has another
     /// one with the same quotes.
-    pub(super) fn new(text: &str, start: usize, end: usize) -> Self {
+    pub(super) fn new(text: &str, start: usize, first: usize, end: usize) -> Self {
         let text = text.as_bytes();
-        let mut ends = Self { start, are_unclosed: vec![false; text.len() + 1 - start] };
+        let mut ends = Self { first, are_unclosed: vec![false; text.len() + 1 - first] };
         let (mut at, mut depth) = (start, 0_usize);
         while at < end {
             let next = match text[at] {
@@ -47,7 +51,7 @@ impl UnclosedEnds {
             if depth > 0 {
                 let comment = if text[at] == b'#' { at + 1..next } else { next..next };
                 comment.for_each(|place| ends.add(place));
-                if is_between_tokens(text, next) {
+                if next >= first && is_between_tokens(text, next) {
                     ends.add(next);
                 }
             }
@@ -57,14 +61,15 @@ impl UnclosedEnds {
     }
 
     fn add(&mut self, place: usize) {
-        if let Some(is_unclosed) = self.are_unclosed.get_mut(place - self.start) {
+        let place = place.checked_sub(self.first);
+        if let Some(is_unclosed) = place.and_then(|place| self.are_unclosed.get_mut(place)) {
             *is_unclosed = true;
         }
     }
 
     /// Returns true if a bracket or a string is open at this place.
     pub(super) fn has(&self, place: usize) -> bool {
-        let place = place.checked_sub(self.start);
+        let place = place.checked_sub(self.first);
         place.and_then(|place| self.are_unclosed.get(place)) == Some(&true)
     }
 }
@@ -76,8 +81,14 @@ fn is_between_tokens(text: &[u8], place: usize) -> bool {
     };
     let is_sign = |byte: u8| b"<>=!:*/-+.%&|^@~".contains(&byte);
     let is_within = if is_word(before) {
-        let start = place - text[..place].iter().rev().take_while(|&&byte| is_word(byte)).count();
-        let end = place + text[place..].iter().take_while(|&&byte| is_word(byte)).count();
+        let before = text[..place].iter().rev().take(MOST_OF_WORD);
+        let before = before.take_while(|&&byte| is_word(byte)).count();
+        let behind = text[place..].iter().take(MOST_OF_WORD);
+        let behind = behind.take_while(|&&byte| is_word(byte)).count();
+        if before == MOST_OF_WORD || behind == MOST_OF_WORD {
+            return false;
+        }
+        let (start, end) = (place - before, place + behind);
         if text[start].is_ascii_digit()
             || text[..start].ends_with(b".") && start > 1 && text[start - 2].is_ascii_digit()
         {
@@ -150,7 +161,7 @@ mod tests {
 
     /// Marks the places of a text with `-`.
     fn marked(text: &str, start: usize) -> String {
-        let ends = UnclosedEnds::new(text, start, text.len());
+        let ends = UnclosedEnds::new(text, start, start, text.len());
         (0..=text.len()).map(|place| if ends.has(place) { '-' } else { ' ' }).collect()
     }
 
@@ -174,5 +185,13 @@ mod tests {
         ] {
             assert_eq!(marked(text, start).trim_end(), wanted.trim_end(), "{text}");
         }
+    }
+
+    /// Words are looked at from each of their places. In quadratic time, this would take hours.
+    #[test]
+    fn a_long_word_takes_linear_time() {
+        let text = format!("({} b", "a".repeat(2_000_000));
+        let ends = UnclosedEnds::new(&text, 0, 0, text.len());
+        assert!(!ends.has(1_000_000) && ends.has(text.len()));
     }
 }
