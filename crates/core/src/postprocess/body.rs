@@ -31,7 +31,7 @@ pub(super) fn function_body(hole: &HoleContext<'_>, prediction: &str) -> Cut {
     }
     let left = SplitContext::new(hole);
     let (target, prediction) = (left.continuation(hole.target), left.continuation(prediction));
-    body_after(&LeftContext::shorten(&left.context), target, prediction)
+    body_after(&LeftContext::shorten(&left.context, target), target, prediction)
 }
 
 /// Cuts target and prediction to the body of the last function in the context.

@@ -17,7 +17,7 @@ const FEWEST_BYTES: usize = 500;
 const BEGINNING: usize = 4096;
 /// Greatest number of contexts with the same beginning that a context is compared with.
 const MOST_COMPARED: usize = 4;
-/// Greatest number of bytes of remembered contexts.
+/// Greatest number of bytes of remembered contexts and targets.
 const MOST_REMEMBERED: usize = 64 << 20;
 
 /// Known contexts by their digest: each is parsed once, whatever the number of its predictions.
@@ -44,8 +44,9 @@ impl LeftContext {
     /// parses like the whole: a statement may follow any other, and each remaining line keeps its indentation. If the context
     /// does not parse up to its end, or ends in no function, it stays as it is.
     ///
-    /// If a context continues one that was shortened before, only its remaining text is parsed.
-    pub(super) fn shorten(text: &str) -> Arc<Self> {
+    /// If a context continues one that was shortened before, only its remaining text is parsed. `target` is the target that
+    /// will be asked for.
+    pub(super) fn shorten(text: &str, target: &str) -> Arc<Self> {
         let digest = blake3::hash(text.as_bytes());
         let memo = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         let known = memo().contexts.get(&digest).cloned();
@@ -68,7 +69,9 @@ impl LeftContext {
         let is_short = short.is_some();
         let context = Arc::new(Self::new(short.unwrap_or_else(|| text.to_owned())));
         let shortened = Shortened { length: text.len(), digest, context: Arc::clone(&context) };
-        memo().insert(shortened, beginning.filter(|_| is_short));
+        // The context keeps the target and its body.
+        let bytes = context.text.len() + 2 * target.len();
+        memo().insert(shortened, bytes, beginning.filter(|_| is_short));
         context
     }
 
@@ -115,8 +118,7 @@ impl Memo {
         Some(all[..shorter].iter().rev().take(MOST_COMPARED).cloned().collect())
     }
 
-    fn insert(&mut self, shortened: Shortened, beginning: Option<blake3::Hash>) {
-        let bytes = shortened.context.text.len();
+    fn insert(&mut self, shortened: Shortened, bytes: usize, beginning: Option<blake3::Hash>) {
         if self.bytes + bytes > MOST_REMEMBERED {
             *self = Self::default();
         }
@@ -224,7 +226,7 @@ mod tests {
                 let before = KNOWN.lock().unwrap().before(beginning, context.len());
                 let continued = before.map_or(0, |before| before.len());
                 assert_eq!(continued, if start.len() == 9 { number } else { 0 });
-                LeftContext::shorten(&context).text().to_owned()
+                LeftContext::shorten(&context, "").text().to_owned()
             });
             assert_eq!(short[0], short[1]);
             assert!(short[0].len() < 250, "{}", short[0]);

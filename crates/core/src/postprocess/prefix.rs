@@ -82,8 +82,8 @@ impl Prefixes {
         let messages: Vec<LogMessage> = messages.try_iter().collect();
         let recovery = messages.iter().position(|message| *message == LogMessage::Recovery);
         let (before, after) = messages.split_at(recovery.unwrap_or(messages.len()));
-        let first_error = last_errors(before).min().and_then(|place| self.byte(place));
-        bounds.first_error = first_error.unwrap_or(0).saturating_sub(self.start).min(all);
+        let reached = last_errors(before).min().and_then(|place| self.byte(place));
+        bounds.first_error = reached.unwrap_or(0).saturating_sub(self.start).min(all);
         // White space and comments after an error may later be moved out of it, and the parser looks ahead over them.
         let limit = self.behind_code(error).and_then(|behind| {
             let behind = point(&self.text[..behind]);

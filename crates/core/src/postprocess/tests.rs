@@ -155,7 +155,7 @@ fn bodies_after_shortened_contexts_equal_those_after_whole_files() {
         let (left, own) = (HoleContext::new(task).known_left(), &task.ground_truth);
         let first = own.split('\n').find(|line| !line.trim().is_empty()).unwrap();
         let left = format!("{left}{}", &first[..first.len() - first.trim_start().len()]);
-        shortened += usize::from(LeftContext::shorten(&left).text().len() < left.len());
+        shortened += usize::from(LeftContext::shorten(&left, own).text().len() < left.len());
         for prediction in [
             format!("{own}\n\n\nclass Next:\n    def f(self):\n        return 1\n"),
             format!("{own}\n    def next(self):\n{other}\nelse:\n    pass\n"),

@@ -8,7 +8,7 @@ use super::body::WORDS;
 const MOST_OF_WORD: usize = 128;
 
 /// Places in a text. If the text ended there, a bracket or a string would be open.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct UnclosedEnds {
     first: usize,
     are_unclosed: Vec<bool>,
