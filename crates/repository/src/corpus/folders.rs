@@ -238,7 +238,7 @@ mod tests {
 
     /// Anybody can write a file that begins like an artifact.
     #[test]
-    fn source_files_of_what_looks_like_a_cache_are_not_left_out_silently() {
+    fn source_files_in_a_forged_cache_are_reported() {
         let temporary = tempfile::tempdir().unwrap();
         let dir = temporary.path();
         for path in [

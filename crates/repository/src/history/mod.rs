@@ -284,7 +284,7 @@ impl History {
         let arguments = ["ls-tree", "-r", "-z", commit, "--"];
         let is_whole = self.git.for_each_part(0, &arguments, |entry| {
             match source_entry(entry, language) {
-                Some(Ok((path, id))) => found.push((format!("{name}/{path}"), id.to_owned())),
+                Some(Ok((path, id))) => found.push((path.to_owned(), id.to_owned())),
                 Some(Err(file)) => left_out.push(file),
                 None => {}
             }
@@ -314,17 +314,19 @@ impl History {
         let (mut files, mut lines): (Vec<SourceFile>, _) = (Vec::new(), LineCount::default());
         for (paths, content) in paths.into_values().zip(contents) {
             let Ok(text) = String::from_utf8(content).map(universal_newlines) else {
-                let below = |path: String| path.get(name.len() + 1..).unwrap_or(&path).to_owned();
                 let reason = LeftOutReason::Encoding;
-                let files = paths.into_iter().map(|path| LeftOutFile { path: below(path), reason });
-                left_out.extend(files);
+                left_out.extend(paths.into_iter().map(|path| LeftOutFile { path, reason }));
                 continue;
             };
             if let Err(bound) = lines.add(&text, paths.len()) {
                 return Ok(Err(bound));
             }
-            let file = |path| SourceFile { path, text: text.clone(), same_as: 0 };
-            files.extend(paths.into_iter().map(file));
+            let file = |path| SourceFile {
+                path: format!("{name}/{path}"),
+                text: text.clone(),
+                same_as: 0,
+            };
+            files.extend(paths.iter().map(file));
         }
         files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
         for (number, file) in (0..).zip(&mut files) {
