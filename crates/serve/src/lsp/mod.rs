@@ -403,10 +403,10 @@ impl Output {
     }
 }
 
-/// What an editor sent.
+/// Message from an editor.
 enum Incoming {
     Message(Value),
-    /// Something that is not JSON, which was rejected. It may have been a change of any document.
+    /// A message that is not JSON, which was rejected. The message may have been a change of any document.
     NotJson,
 }
 
