@@ -504,6 +504,24 @@ def compare_one_task_in_each_repository(n, folder):
     return compared(folder, ({"task_id": str(task), "repository": str(task), "m": {"a": 0.5, "b": 1}} for task in range(n)), "--by-repository")
 
 
+@case(1000)
+def report_settings_of_a_header(n, folder):
+    metadata = {"task_id": "r/0", "ground_truth": "x = 1\n", "fpath_tuple": ["r", "a.py"], "context_start_lineno": 0, "line_no": 1}
+    write(folder, "repos/r/a.py", LINE + "x = 1\n")
+    write(folder, "tasks.jsonl", json.dumps({"prompt": LINE, "metadata": metadata}) + "\n")
+    args = ["--repos-dir", "repos", "--tasks", "tasks.jsonl"]
+    subprocess.run([PROGRAM, "run", "--mode", "none", *args], cwd=folder, env=environment(folder), capture_output=True, check=True)
+    (made,) = (folder / "data/cache/predictions/tasks").glob(".none*.header.json")
+    header = json.loads(made.read_text())
+    header["parameters"] |= {f"setting-{number}": "x" for number in range(n)}
+    del header["record_checksum"]
+    write(folder, ".p.header.json", json.dumps(header))
+    shutil.copy(made.with_name(made.name[1:].replace(".header.json", ".jsonl")), folder / "p.jsonl")
+    count = run(folder, "report", *args, "--predictions", "p.jsonl", "-o", "out")
+    assert f"setting-{n - 1}" in (folder / "out/index.html").read_text()
+    return count
+
+
 # Repositories.
 
 

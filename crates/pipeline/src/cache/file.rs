@@ -186,3 +186,22 @@ impl CacheFile {
 
 /// Name of the lock file in a folder with copies of repositories.
 pub(super) const LOCK: &str = ".lock";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repository_is_read_once_per_walk_and_cut() {
+        let (digests, reads) = (RepositoryDigests::default(), std::cell::Cell::new(0));
+        let key = |are_chunks| ("r".to_owned(), Language::Python, Walk::Glob, are_chunks);
+        let found = [false, false, true, false].map(|are_chunks| {
+            digests.get_or_read(key(are_chunks), |_| {
+                reads.set(reads.get() + 1);
+                Some(Ok(reads.get().to_string()))
+            })
+        });
+        let found = found.map(|digest| digest.unwrap().unwrap());
+        assert_eq!((found, reads.get()), (["1", "1", "2", "1"].map(str::to_owned), 2));
+    }
+}
