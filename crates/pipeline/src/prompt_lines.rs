@@ -128,17 +128,17 @@ impl Maker<'_> {
             return Ok(TaskPrompt {
                 stop: Vec::new(),
                 fragments: builder.shown_fragments(task, &prompt),
-                right: task.right_context.clone().unwrap_or_default(),
+                right: task.right_context.as_deref().unwrap_or_default().to_owned(),
                 text: prompt.text,
             });
         }
         let cross_file = self.cross_file(task, found, query);
         let PromptLayout::Style(style) = &self.prompts.layout else {
             return Ok(TaskPrompt {
-                text: task.prompt.clone(),
+                text: task.prompt.to_string(),
                 stop: Vec::new(),
                 fragments: cross_file.fragments.into_iter().map(shown_fragment).collect(),
-                right: task.right_context.clone().unwrap_or_default(),
+                right: task.right_context.as_deref().unwrap_or_default().to_owned(),
             });
         };
         let (filled, right) = self.fill(task, style, &cross_file)?;
@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn a_task_prompt_has_what_its_line_says() {
         let fragments = fragments();
-        let right = Some("own_4 = 4\n".to_owned());
+        let right = Some("own_4 = 4\n".into());
         let task = Task::new("r/0".into(), "r/own.py", 0, 3, "own_3 = 3", "own_0 = 0\nown_1 = 1\n");
         let task = Task { right_context: right, ..task };
         let tasks = TaskSet::new(PathBuf::from("tasks"), vec![task.clone()]);
@@ -382,7 +382,10 @@ mod tests {
                 assert_eq!(record["prompt"], made.text.as_str(), "{style}");
                 assert_eq!(record["metadata"]["stop"], json!(made.stop), "{style}");
                 assert_eq!(read.fragments, made.fragments, "{style}");
-                assert_eq!(read.right.or(task.right_context.clone()).unwrap(), made.right);
+                assert_eq!(
+                    read.right.as_deref().or(task.right_context.as_deref()).unwrap(),
+                    made.right
+                );
                 assert!(is_searched || made.fragments.is_empty(), "{style}");
                 fragments_shown += made.fragments.len();
                 cuts += usize::from(record["metadata"].get("shown_context").is_some());

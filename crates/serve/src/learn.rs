@@ -364,7 +364,7 @@ fn label(written: LineOutcome, other: String, fragments: &str) -> Result<Value, 
     let end = task.line_no + line_ends(&truth).max(1);
     task.id = format!("{}/{}_{end}", task.path, task.line_no);
     task.cross_file = Some(CrossFile::new(found.fragments, task.language()));
-    task.right_context = Some(found.right);
+    task.right_context = Some(found.right.into());
     task.ground_truth = truth;
     let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     task.metadata.insert("kind".into(), "line".into());

@@ -211,6 +211,7 @@ pub fn make(
         manifest.input(&format!("predictions.{}", source.name), path)?;
         let mut evaluation = evaluate(experiment, path, &making.scoring, MissingPredictions::Skip)?;
         messages.problems(std::mem::take(&mut evaluation.problems));
+        drop(std::mem::take(&mut evaluation.samples));
         let unproven = predictions::warning(path, &evaluation.numbered);
         if let Some(warning) = &unproven {
             messages.unproven(warning);

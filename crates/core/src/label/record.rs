@@ -149,7 +149,7 @@ impl Label {
     /// Converts a task of any benchmark; fields that the label format lacks stay in the metadata.
     pub fn of_task(task: &Task) -> Self {
         let end = task.line_no + Lines::new(&task.ground_truth).count();
-        let right_context = task.right_context.clone().unwrap_or_default();
+        let right_context = task.right_context.as_deref().unwrap_or_default().to_owned();
         let cross_file = task.cross_file.clone().unwrap_or_default();
         let mut metadata = json!({
             "task_id": task.id, "filename": task.path, "start_i": task.line_no, "end_i": end,
@@ -162,7 +162,7 @@ impl Label {
         }
         let mut record = Object::new();
         record.insert("metadata".into(), metadata);
-        record.insert("prompt".into(), task.prompt.clone().into());
+        record.insert("prompt".into(), (&*task.prompt).into());
         record.insert("groundtruth".into(), task.ground_truth.clone().into());
         record.insert("right_context".into(), right_context.clone().into());
         let shown = write_cross_file(&cross_file, Format::CrossCodeEval);
@@ -172,7 +172,7 @@ impl Label {
             filename: task.path.clone(),
             start: task.line_no,
             end,
-            prompt: task.prompt.clone(),
+            prompt: task.prompt.to_string(),
             ground_truth: task.ground_truth.clone(),
             right_context,
             cross_file,

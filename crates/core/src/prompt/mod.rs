@@ -138,7 +138,7 @@ impl<'a> Builder<'a> {
     ) -> Prompt {
         let Some(found) = found else {
             return Prompt {
-                text: task.prompt.clone(),
+                text: task.prompt.to_string(),
                 tokens: self.tokenizer.count_with(&task.prompt, &mut scratch.cache),
                 chosen: Vec::new(),
                 blocks: Vec::new(),

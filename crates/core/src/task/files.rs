@@ -55,7 +55,7 @@ impl<'a> TaskFiles<'a> {
         if let (None, Ok(hole)) = (&task.full_left_context, task.hole_in(file))
             && file.text()[..hole.start] != task.prompt
         {
-            task.full_left_context = Some(file.text()[..hole.start].to_owned());
+            task.full_left_context = Some(file.text()[..hole.start].into());
         }
     }
 }

@@ -76,10 +76,10 @@ impl Task {
         let text = file.text();
         let blank = &text[text[..start].trim_end_matches(is_space).len()..start];
         if !self.prompt.is_empty() && !self.prompt.ends_with(is_space) {
-            self.prompt.push_str(blank);
+            self.prompt = [&*self.prompt, blank].concat().into();
         }
-        self.full_left_context.get_or_insert_with(|| text[..start].to_owned());
-        self.full_right_context.get_or_insert_with(|| text[end..].to_owned());
+        self.full_left_context.get_or_insert_with(|| text[..start].into());
+        self.full_right_context.get_or_insert_with(|| text[end..].into());
         Ok(())
     }
 

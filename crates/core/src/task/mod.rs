@@ -11,6 +11,7 @@
 //!
 //! Fields that a format does not define are kept, in order, and [`Task::to_record`] writes them again.
 
+mod contexts;
 pub mod cross_file;
 mod defined;
 pub mod fields;
@@ -25,6 +26,7 @@ pub mod sample;
 mod tests;
 mod write;
 
+pub use contexts::SharedText;
 pub use defined::TargetDefinition;
 pub use files::TaskFiles;
 pub use fill::Hole;
@@ -72,13 +74,13 @@ pub struct Task {
     /// Text that was in the hole.
     pub ground_truth: String,
     /// Text of the file before the hole, as the model sees it without retrieval.
-    pub prompt: String,
+    pub prompt: SharedText,
     /// Context after the hole, if the record has it.
-    pub right_context: Option<String>,
+    pub right_context: Option<SharedText>,
     /// The whole file before the hole, if `prompt` is only its end.
-    pub full_left_context: Option<String>,
+    pub full_left_context: Option<SharedText>,
     /// The whole file after the hole, if `right_context` is only its start.
-    pub full_right_context: Option<String>,
+    pub full_right_context: Option<SharedText>,
     /// Cross-file context, if the record has one.
     pub cross_file: Option<CrossFile>,
     /// The record's `metadata` as it was read, including unknown fields.
@@ -268,7 +270,7 @@ impl Task {
 
     /// Keeps the data that identify the task, and drops its texts and everything else in its record.
     pub fn forget_texts(&mut self) {
-        (self.prompt, self.ground_truth) = (String::new(), String::new());
+        (self.prompt, self.ground_truth) = (SharedText::new(), String::new());
         (self.full_left_context, self.full_right_context) = (None, None);
         (self.right_context, self.cross_file) = (None, None);
         (self.metadata, self.extra) = (Object::new(), Object::new());
@@ -290,7 +292,7 @@ impl Task {
             context_start,
             line_no,
             ground_truth: ground_truth.to_owned(),
-            prompt: prompt.to_owned(),
+            prompt: prompt.into(),
             metadata: object_of(json!({
                 "task_id": id, "ground_truth": ground_truth, "fpath_tuple": names,
                 "context_start_lineno": context_start, "line_no": line_no,

@@ -12,7 +12,8 @@ use repoformer_text::message;
 use repoformer_text::message::UserChoice;
 use serde_json::{Value, json};
 
-use super::{Format, Task, TaskReading, TaskSet, object_of};
+use super::contexts::LeftContexts;
+use super::{Format, SharedText, Task, TaskReading, TaskSet, object_of};
 use crate::repository::corpus::{PathError, path_names, path_names_with_repository};
 use crate::task::cross_file::{self, CrossFile, CrossFileFragment};
 use crate::task::kind::RecordKind;
@@ -27,10 +28,14 @@ impl TaskSet {
     /// The file cannot be read, or has no usable task; only a shard's file may be empty.
     pub fn read(path: &Path) -> Result<TaskReading> {
         let mut tasks = Vec::new();
+        let mut contexts = LeftContexts::default();
         let problems = jsonl::for_each(path, |at, object| {
             tasks.push(Task::from_record(path, at, object)?);
+            tasks.last_mut().into_iter().for_each(|task| contexts.take(task));
             Ok(())
         })?;
+        contexts.give_back(&mut tasks);
+        tasks.shrink_to_fit();
         if tasks.is_empty() && !(problems.is_empty() && is_part(path)) {
             return Err(problems.into_iter().next().unwrap_or_else(|| Error::Artifact {
                 path: path.to_owned(),
@@ -155,10 +160,10 @@ impl TaskFields<'_> {
     }
 
     /// Takes a text that may be missing or `null`.
-    fn take_optional(&mut self, name: &str) -> Result<Option<String>> {
+    fn take_optional(&mut self, name: &str) -> Result<Option<SharedText>> {
         match self.object.get(name) {
             None | Some(Value::Null) => Ok(None),
-            Some(_) => self.take_text(name).map(Some),
+            Some(_) => self.take_text(name).map(|text| Some(text.into())),
         }
     }
 
@@ -178,7 +183,8 @@ impl TaskFields<'_> {
 
     /// Returns the task with its position in the file and the fields that were not taken.
     fn finish(self, task: Task) -> Task {
-        Task { row: self.at.row, line: self.at.line, extra: self.object, ..task }
+        let (metadata, extra) = (shrink(task.metadata), shrink(self.object));
+        Task { row: self.at.row, line: self.at.line, metadata, extra, ..task }
     }
 
     fn repo_eval(mut self) -> Result<Task> {
@@ -202,10 +208,10 @@ impl TaskFields<'_> {
         check_order(&fields, context_start, line_no)?;
         let id = fields.string("task_id")?.to_owned();
         let ground_truth = fields.string("ground_truth")?.to_owned();
-        let prompt = self.take_text("prompt")?;
+        let prompt = self.take_text("prompt")?.into();
         // This format does not define these fields, so any value is valid and is kept. A value is used if it has the type that
         // other formats use.
-        let text = |name: &str| self.object.get(name)?.as_str().map(str::to_owned);
+        let text = |name: &str| self.object.get(name)?.as_str().map(SharedText::from);
         let mut task = Task {
             format: Format::RepoEval,
             id,
@@ -228,7 +234,7 @@ impl TaskFields<'_> {
 
     /// Reads the fields that the three formats with a top-level `groundtruth` share.
     fn contexts(&mut self, task: Task) -> Result<Task> {
-        let prompt = self.take_text("prompt")?;
+        let prompt = self.take_text("prompt")?.into();
         let ground_truth = self.take_text("groundtruth")?;
         Ok(Task {
             prompt,
@@ -317,7 +323,7 @@ impl TaskFields<'_> {
             repository,
             path,
             ground_truth: self.take_text("next_line")?,
-            prompt: format!("{imports}\n{cropped}\n"),
+            prompt: format!("{imports}\n{cropped}\n").into(),
             ..Task::default()
         };
         task.cross_file = Some(CrossFile::new(fragments, task.language()));
@@ -335,7 +341,7 @@ impl TaskFields<'_> {
         let file = self.take_text("fpath")?;
         let (repository, path) =
             source_file(&self.top(), "fpath", path_names_with_repository(&file))?;
-        let prompt = self.take_text("input")?;
+        let prompt: SharedText = self.take_text("input")?.into();
         let mut task = Task {
             format: Format::ReccEval,
             id: format!("{package}/{}", self.at.row),
@@ -360,6 +366,18 @@ impl Task {
             "context_start_lineno": self.context_start, "groundtruth_start_lineno": self.line_no,
         }))
     }
+}
+
+/// Returns an object without memory for fields that it does not have.
+fn shrink(object: Object) -> Object {
+    let fields = object.into_iter().map(|(name, value)| match value {
+        Value::Array(mut values) => {
+            values.shrink_to_fit();
+            (name, Value::Array(values))
+        }
+        value => (name, value),
+    });
+    fields.collect()
 }
 
 fn check_order(fields: &Fields<'_>, context_start: usize, line_no: usize) -> Result<()> {
@@ -496,7 +514,7 @@ fn snippets(top: &Fields<'_>) -> Result<Vec<cross_file::CrossFileFragment>> {
 
 /// Returns the text of a file up to the end of the cropped code. If the code occurs several times, the last occurrence that the
 /// target follows is used, otherwise the last one. `None` if the file does not contain the code.
-fn before_hole(all: &str, cropped: &str, target: &str) -> Option<String> {
+fn before_hole(all: &str, cropped: &str, target: &str) -> Option<SharedText> {
     let line_end = |at: usize| match all[at..].strip_prefix('\n') {
         Some(_) => at + 1,
         None => at,
@@ -507,5 +525,5 @@ fn before_hole(all: &str, cropped: &str, target: &str) -> Option<String> {
         .chain(ends)
         .find(|end| all[*end..].starts_with(target))
         .unwrap_or(last);
-    Some(all[..end].to_owned())
+    Some(all[..end].into())
 }

@@ -7,7 +7,7 @@ use repoformer_text::message::{Message, UserChoice};
 use serde_json::{Value, json};
 
 use super::read::{read_cross_file, write_cross_file};
-use super::{Format, Task, object_of};
+use super::{Format, SharedText, Task, object_of};
 
 /// Record of a task in a requested format.
 #[derive(Debug, Clone, PartialEq)]
@@ -198,7 +198,7 @@ impl Task {
                 cut.prompt = cut.full_left_context.clone().unwrap_or(cut.prompt);
             }
             let first = cut.full_right_context.as_deref().map(first_lines);
-            cut.right_context = cut.right_context.or(first.map(str::to_owned));
+            cut.right_context = cut.right_context.or(first.map(SharedText::from));
         } else {
             cut.right_context = cut.right_context.or_else(|| cut.full_right_context.clone());
         }
@@ -268,9 +268,10 @@ impl Task {
             let line = &self.ground_truth
                 [..line_starts(&self.ground_truth).nth(1).unwrap_or(self.ground_truth.len())];
             let indent = indent(line.trim_end_matches(repoformer_text::lines::is_separator));
-            cut.prompt.push_str(indent);
-            if let Some(left) = &mut cut.full_left_context {
-                left.push_str(indent);
+            for text in
+                [Some(&mut cut.prompt), cut.full_left_context.as_mut()].into_iter().flatten()
+            {
+                *text = [&**text, indent].concat().into();
             }
             cut.ground_truth.drain(..indent.len());
         }
@@ -278,7 +279,7 @@ impl Task {
             cut.ground_truth.pop();
             for text in [&mut cut.right_context, &mut cut.full_right_context].into_iter().flatten()
             {
-                text.insert(0, '\n');
+                *text = ["\n", &**text].concat().into();
             }
         }
         cut

@@ -31,7 +31,7 @@ pub fn requests(path: &Path, sampling: &BatchSettings, emit: &mut Emit<'_>) -> R
             }
             Some(RecordKind::Task(_)) => {
                 let task = Task::from_record(path, at, object)?;
-                (custom_id(task.row, 0), task.prompt, Vec::new())
+                (custom_id(task.row, 0), task.prompt.to_string(), Vec::new())
             }
             _ => {
                 let to = TargetFormat::Records(RecordKind::BatchRequest);
@@ -147,7 +147,7 @@ impl<'a> Answers<'a> {
             let texts: Vec<String> = answers.into_values().flatten().collect();
             emit(&match to {
                 RecordKind::RepoCoderPrediction => {
-                    json!({"prompt": task.prompt, "metadata": metadata(task), "choices": choices(&texts)})
+                    json!({"prompt": *task.prompt, "metadata": metadata(task), "choices": choices(&texts)})
                 }
                 _ => json!({"task_id": task.id, "pred": pred(texts), "metadata": metadata(task)}),
             })?;

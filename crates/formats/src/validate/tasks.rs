@@ -67,7 +67,7 @@ fn around(task: &Task, before: &str, after: &str) -> Option<(Severity, String)> 
     let end = |text: &str| {
         if is_stripped(task) { joined(text.trim_end_matches(is_space)) } else { joined(text) }
     };
-    let prompt = &task.prompt;
+    let prompt = &*task.prompt;
     // A line break has at most three bytes, so that the end of the text suffices.
     let tail = |text: &str| {
         let text = if is_stripped(task) { text.trim_end_matches(is_space) } else { text };
@@ -107,12 +107,12 @@ fn findings(task: &Task, has_released_id: bool) -> Vec<(Severity, String)> {
     if task.cross_file.as_ref().is_some_and(CrossFile::is_empty) {
         find(Note, "its 'crossfile_context' is empty");
     }
-    if task.right_context.as_ref().is_some_and(String::is_empty) {
+    if task.right_context.as_ref().is_some_and(|right| right.is_empty()) {
         find(Note, "no right context: 'right_context' is empty");
     }
     if let Some(left) = &task.full_left_context
         && task.format != Format::RepoBench
-        && !left.ends_with(&task.prompt)
+        && !left.ends_with(&*task.prompt)
     {
         find(Note, "'full_left_context' does not end with 'prompt'");
     }

@@ -211,7 +211,7 @@ impl LiveRepository {
         let task = Task::new("cursor".into(), path, first_line, line_no, "", shown);
         // Policies see no right context if prompts show none.
         let takes_right = self.experiment.takes_right_contexts();
-        let right_context = takes_right.then(|| right.to_owned());
+        let right_context = takes_right.then(|| right.into());
         Ok(Task { right_context, line: 1, ..task })
     }
 }

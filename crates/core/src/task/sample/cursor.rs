@@ -23,7 +23,7 @@ impl Sampling {
         // The indent belongs to the first token.
         if place > 0 {
             let target = task.ground_truth.split_off(starts[place]);
-            task.prompt.push_str(&task.ground_truth);
+            task.prompt = [&*task.prompt, &task.ground_truth].concat().into();
             task.metadata.insert("ground_truth".to_owned(), target.clone().into());
             task.ground_truth = target;
             // The calls of the target may now be before the cursor.
