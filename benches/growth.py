@@ -496,12 +496,12 @@ def compared(folder, records, *flags):
 
 @case(200)
 def compare_scores_of_other_metrics_in_each_task(n, folder):
-    return compared(folder, ({"task_id": str(task), "m": {str(task % 256): 0.5}} for task in range(n)))
+    return compared(folder, ({"task_id": str(task), "m": {str(task % 100): 0.5}} for task in range(n)))
 
 
 @case(200)
 def compare_one_task_in_each_repository(n, folder):
-    return compared(folder, ({"task_id": str(task), "repository": str(task), "m": {"a": 0.5, "b": 1}} for task in range(n)), "--by-repository")
+    return compared(folder, ({"task_id": str(task), "repository": str(task), "m": {"a": 0.5, str(task % 99): 1}} for task in range(n)), "--by-repository")
 
 
 @case(1000)

@@ -95,6 +95,11 @@ impl Column {
             binary: self.binary,
         }
     }
+
+    /// Returns true if any pair has a value.
+    pub(super) fn has_values(&self) -> bool {
+        self.values.iter().any(Option::is_some)
+    }
 }
 
 /// Compares each measure. Intervals resample `groups`.

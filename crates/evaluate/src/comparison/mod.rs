@@ -312,7 +312,7 @@ fn groups(tasks: &[PairedTask], unit: Option<ResamplingUnit>) -> Result<Groups> 
     }
 }
 
-/// Compares each measure within each repository.
+/// Compares each measure within each repository that has values of it.
 fn by_repository(
     tasks: &[PairedTask],
     columns: &[Column],
@@ -325,7 +325,8 @@ fn by_repository(
         }
     }
     parallel::map(places, |(name, places)| {
-        let here: Vec<Column> = columns.iter().map(|column| column.part(&places)).collect();
+        let here = columns.iter().map(|column| column.part(&places));
+        let here: Vec<Column> = here.filter(Column::has_values).collect();
         let groups = Groups::tasks(places.len());
         (name.clone(), measure::differences(&here, &groups, None, settings))
     })

@@ -11,7 +11,10 @@ use crate::conditions::Conditions;
 use crate::score::samples_of;
 
 /// Greatest number of measures of a system. Work grows with their number times the number of tasks.
-const MOST_MEASURES: usize = 256;
+const MOST_MEASURES: usize = 100;
+
+/// Greatest length in bytes of a measure's name, which results repeat for each task and repository.
+const LONGEST_MEASURE: usize = 256;
 
 /// Scores of one system by task.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -64,7 +67,8 @@ impl PerTask {
     /// ```
     ///
     /// # Errors
-    /// The record has no id or no score; it brings the number of measures above 256; a score, row, repository or digest has
+    /// The record has no id or no score; it brings the number of measures above 100; a measure's name has more than 256 bytes; a
+    /// score, row, repository or digest has
     /// another type; or a score of a metric of this program is not between 0 and 1. The error is a message.
     pub fn add(&mut self, record: &Object) -> Result<(), String> {
         self.check(record)?;
@@ -77,6 +81,12 @@ impl PerTask {
         if known + added > MOST_MEASURES {
             return Err(format!(
                 "adds {added} measures to {known}, but at most {MOST_MEASURES} are compared"
+            ));
+        }
+        if let Some((long, _)) = numbers(record).find(|(name, _)| name.len() > LONGEST_MEASURE) {
+            return Err(format!(
+                "a measure has a name of {} bytes, but at most {LONGEST_MEASURE} are compared",
+                long.len()
             ));
         }
         let mut values = vec![None; self.measures.len()];

@@ -303,19 +303,22 @@ mod reading {
         }
     }
 
-    /// Work is proportional to tasks times measures, and any object of numbers is a metric.
+    /// Work is proportional to tasks times measures, results repeat the measures' names, and any object of numbers is a metric.
     #[test]
-    fn scores_have_a_bounded_number_of_measures() {
+    fn measures_are_bounded() {
         let record = |id: &str, names: std::ops::Range<usize>| {
             let values: Vec<String> = names.map(|name| format!(r#""{name}":0.5"#)).collect();
             format!("{{\"task_id\":\"{id}\",\"x\":{{{}}}}}\n", values.join(","))
         };
-        let lines = [record("a", 0..200), record("b", 100..300), record("c", 150..256)].concat();
+        let lines = [record("a", 0..80), record("b", 50..110), record("c", 60..100)].concat();
         let reading = File::new(&lines).read("").unwrap();
-        assert_eq!((reading.scores.tasks.len(), reading.scores.measures.len()), (2, 256));
+        assert_eq!((reading.scores.tasks.len(), reading.scores.measures.len()), (2, 100));
         let [problem] = &reading.problems[..] else { panic!("{:?}", reading.problems) };
-        let reason = ":2: adds 100 measures to 200, but at most 256 are compared";
+        let reason = ":2: adds 30 measures to 80, but at most 100 are compared";
         assert!(problem.to_string().contains(reason), "{problem}");
+        let long = json!({"task_id": "a", "m".repeat(300): {"e": 1}});
+        let problem = PerTask::new("A").add(long.as_object().unwrap()).unwrap_err();
+        assert_eq!(problem, "a measure has a name of 302 bytes, but at most 256 are compared");
     }
 
     #[test]
