@@ -126,6 +126,9 @@ pub fn with_embedding(time: String, is_lacking: bool) -> String {
     if is_lacking { time + " + embedding" } else { time }
 }
 
+/// Greatest width to which the cells of a column are padded. A longer cell moves only the rest of its own row.
+const WIDEST: usize = 200;
+
 /// Rows of cells. The first row is the heading; the first column is text, the others are numbers.
 #[derive(Debug, Default)]
 pub struct Table {
@@ -180,7 +183,8 @@ impl Table {
         let rows: Vec<Vec<String>> = self.rows.iter().map(cells).collect();
         let width = |column: usize| {
             let cells = rows.iter().filter_map(|row| row.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+            let widths = cells.map(|cell| cell.chars().count());
+            widths.filter(|&width| width <= WIDEST).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..columns).map(width).collect();
         let line = |row: &Vec<String>| {
@@ -190,5 +194,20 @@ impl Table {
             cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
         };
         rows.iter().map(line).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Table;
+
+    #[test]
+    fn a_long_cell_moves_only_its_own_row() {
+        let mut table = Table::new(["id", "n"]);
+        let long = "n".repeat(70_000);
+        for id in ["a", &long, "bcd"] {
+            table.row(vec![id.into(), "1".into()]);
+        }
+        assert_eq!(table.text(), format!("id   n\na    1\n{long}  1\nbcd  1\n"));
     }
 }
