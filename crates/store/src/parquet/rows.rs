@@ -22,7 +22,7 @@ use super::{BoundedPages, DecodedBytes, MOST_TIMES, most_bytes};
 use crate::error::{Error, Result};
 use crate::files::File;
 
-/// Number of bytes that a value counts for, in addition to its text.
+/// Number of bytes that a row or a value counts for, in addition to its texts.
 const OF_VALUE: u64 = 8;
 
 type Outcome<T> = Result<T, RowError>;
@@ -46,6 +46,16 @@ impl Display for RowError {
             Self::Own(reason) => f.write_str(reason),
         }
     }
+}
+
+/// Subtracts the bytes of a row or a value from the bytes that the values of a file may still have.
+fn charge(left: &mut u64, text: u64) -> Outcome<()> {
+    *left = left.checked_sub(OF_VALUE + text).ok_or_else(|| {
+        RowError::Own(format!(
+            "its rows are more than {MOST_TIMES} times as large as the file, unlike any normal table"
+        ))
+    })?;
+    Ok(())
 }
 
 /// Opens a file and reads its schema.
@@ -105,13 +115,14 @@ impl ParquetRows {
     /// Calls `row` with each row.
     ///
     /// # Errors
-    /// A row cannot be read, or a value has a type that this program never writes to tables; the values have far more bytes
-    /// than the file, or a list has more than 4,194,304 elements; or an error of `row`.
+    /// A row cannot be read, or a value has a type that this program never writes to tables; the rows, with the names of their
+    /// columns, have far more bytes than the file; a list has more than 4,194,304 elements; or an error of `row`.
     pub fn for_each<E: From<Error>>(
         &self,
         mut row: impl FnMut(Map<String, Value>) -> Result<(), E>,
     ) -> Result<(), E> {
         let (mut left, decoded) = (most_bytes(self.bytes), DecodedBytes::of_file(self.bytes));
+        let names: u64 = self.fields().iter().map(|field| field.name().len() as u64).sum();
         for group in 0..self.file.num_row_groups() {
             let opened = catch_unwind(AssertUnwindSafe(|| self.open_columns(group, &decoded)));
             let opened = opened.unwrap_or_else(|_| Err(damage_error()));
@@ -119,6 +130,7 @@ impl ParquetRows {
             let rows = self.file.metadata().row_group(group).num_rows();
             for _ in 0..rows {
                 let read = catch_unwind(AssertUnwindSafe(|| {
+                    charge(&mut left, names)?;
                     let values = columns.iter_mut().map(|column| column.next(&mut left));
                     values.collect::<Outcome<Vec<_>>>()
                 }));
@@ -308,14 +320,7 @@ where
         let mut values = self.values.drain(..);
         let mut value = |level: i16| {
             let cell = if level == present { values.next() } else { None };
-            let bytes = OF_VALUE + cell.as_ref().map_or(0, |cell| cell.length() as u64);
-            *left = left.checked_sub(bytes).ok_or_else(|| {
-                let reason = format!(
-                    "its values are more than {MOST_TIMES} times as large as the file, unlike any \
-                     normal table"
-                );
-                RowError::Own(reason)
-            })?;
+            charge(left, cell.as_ref().map_or(0, |cell| cell.length() as u64))?;
             match cell {
                 Some(cell) => {
                     let field = cell.field(&self.leaf)?;
@@ -328,7 +333,10 @@ where
             _ if self.element == 0 => value(self.definition.first().copied().unwrap_or(0)),
             // A list that is missing or empty.
             Some(level) if level + 1 < self.element => value(level),
-            Some(level) if level < self.element => Ok(Value::Array(Vec::new())),
+            Some(level) if level < self.element => {
+                charge(left, 0)?;
+                Ok(Value::Array(Vec::new()))
+            }
             _ => self.definition.iter().map(|level| value(*level)).collect(),
         }
     }
@@ -413,11 +421,43 @@ mod tests {
             Ok::<_, Error>(())
         });
         let error = read.unwrap_err().to_string();
-        assert!(error.contains("x.parquet: cannot read this Parquet table: its values"), "{error}");
+        assert!(error.contains("x.parquet: cannot read this Parquet table: its rows"), "{error}");
         assert!(
             error.contains("more than 500 times as large as the file")
-                && count == most_bytes(0) / 1008,
+                // A row, the name of its column, and a value.
+                && count == most_bytes(0) / (8 + 1 + 1008),
             "{error}: {count}"
         );
+    }
+
+    /// Writes a table with this schema and a column of lists without elements, unless it has no columns, and counts the rows
+    /// that are read.
+    fn rows_before_the_error(schema: &str, rows: usize) -> u64 {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.parquet");
+        let schema = Arc::new(parse_message_type(schema).unwrap());
+        let mut file = writer(std::fs::File::create(&path).unwrap(), Arc::clone(&schema)).unwrap();
+        let mut group = file.next_row_group().unwrap();
+        let empty = vec![0; rows];
+        column::<DoubleType>(&mut group, &[], Some(&empty), Some(&empty)).unwrap();
+        group.close().unwrap();
+        file.close().unwrap();
+        let mut count = 0;
+        let read = ParquetRows::open(&path).unwrap().for_each(|_| {
+            count += 1;
+            Ok::<_, Error>(())
+        });
+        assert!(read.unwrap_err().to_string().contains("its rows"));
+        count
+    }
+
+    #[test]
+    fn names_and_empty_lists_count() {
+        let name = "n".repeat(10_000);
+        let long =
+            format!("message t {{ required group {name} (LIST) {{ repeated double item; }} }}");
+        assert_eq!(rows_before_the_error(&long, 10_000), most_bytes(0) / 10_016);
+        let short = "message t { required group l (LIST) { repeated double item; } }";
+        assert_eq!(rows_before_the_error(short, 6_000_000), most_bytes(0) / 17);
     }
 }
