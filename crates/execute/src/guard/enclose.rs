@@ -25,7 +25,7 @@ use nix::sys::stat::{Mode, SFlag, fstat, stat};
 use nix::unistd::{getegid, geteuid};
 
 use super::group::{Handles, RunGroup};
-use super::mounts::{Mount, mounts, nearest, other_paths, topmost_below};
+use super::mounts::{Mount, mounts, nearest, other_paths, other_spelling, topmost_below};
 use super::order::{Files, HiddenPlace, RunOrder};
 use super::secrets::secret_places;
 
@@ -378,6 +378,15 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
         let place = format!("/dev/hidden/{number}");
         hide(hidden, &stage.join("null"), &place)
             .map_err(at(&hidden.path.display().to_string()))?;
+    }
+    for hidden in &all {
+        if let Some(other) = other_spelling(mounts, &hidden.path) {
+            return Err(format!(
+                "{}: its file system ignores case, so that {} still shows it (copy it to a local disk)",
+                hidden.path.display(),
+                other.display()
+            ));
+        }
     }
     fs::create_dir_all(&order.folder).map_err(at("the copy"))?;
     match order.files {

@@ -1,7 +1,8 @@
 //! Mounts that this process sees.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -20,6 +21,9 @@ pub(super) struct Mount {
     pub(super) shows_system: bool,
     /// Whether looking up a name in the mount asks a program outside to mount something, usually from a server of that name.
     pub(super) is_automatic: bool,
+    /// Whether names that differ only in case may lead to one file without Linux knowing: a server or program outside looks
+    /// them up.
+    pub(super) may_ignore_case: bool,
     /// Folders whose content the mount shows, if it is an overlay.
     pub(super) layers: Vec<PathBuf>,
 }
@@ -27,6 +31,12 @@ pub(super) struct Mount {
 /// Types of file systems that show the system itself.
 const OF_SYSTEM: [&[u8]; 6] =
     [b"proc", b"sysfs", b"debugfs", b"tracefs", b"securityfs", b"hugetlbfs"];
+
+/// Types of file systems whose names Linux compares itself.
+const COMPARED: [&[u8]; 11] = [
+    b"ext2", b"ext3", b"ext4", b"xfs", b"btrfs", b"f2fs", b"bcachefs", b"tmpfs", b"ramfs",
+    b"overlay", b"squashfs",
+];
 
 /// Returns the mounts of the system; if several are at one path, the top one.
 pub(super) fn mounts() -> io::Result<Vec<Mount>> {
@@ -69,6 +79,7 @@ fn parse_mount(line: &[u8]) -> Option<Mount> {
         kept,
         shows_system: OF_SYSTEM.contains(&kind),
         is_automatic: kind == b"autofs",
+        may_ignore_case: !COMPARED.contains(&kind) && !OF_SYSTEM.contains(&kind),
         layers: if kind == b"overlay" { layers(own_options) } else { Vec::new() },
     })
 }
@@ -109,6 +120,48 @@ fn unescape(text: &[u8]) -> OsString {
 pub(super) fn nearest<'m>(mounts: &'m [Mount], path: &Path) -> Option<&'m Mount> {
     let around = mounts.iter().filter(|mount| path.starts_with(&mount.path));
     around.max_by_key(|mount| mount.path.as_os_str().len())
+}
+
+/// Returns another spelling of a path that leads to another file or folder than the path itself, and is not in its folder's list:
+/// what the path leads to was hidden, but its file system ignores case.
+pub(super) fn other_spelling(mounts: &[Mount], path: &Path) -> Option<PathBuf> {
+    let mount = nearest(mounts, path).filter(|mount| mount.may_ignore_case)?;
+    let found = |path: &Path| path.symlink_metadata().map(|found| (found.dev(), found.ino())).ok();
+    let is_listed = |path: &Path| {
+        let mut entries = path.parent().and_then(|folder| fs::read_dir(folder).ok());
+        entries.iter_mut().flatten().flatten().any(|entry| entry.path() == path)
+    };
+    unlisted_spelling(&mount.path, path, found, is_listed)
+}
+
+/// Returns the other spelling, if `found` identifies what a path leads to, and `is_listed` returns true for names in their folder's list.
+fn unlisted_spelling<F: PartialEq>(
+    mount: &Path,
+    path: &Path,
+    found: impl Fn(&Path) -> Option<F>,
+    is_listed: impl Fn(&Path) -> bool,
+) -> Option<PathBuf> {
+    let hidden = found(path)?;
+    respelled(mount, path).into_iter().find_map(|(up_to, other)| {
+        let is_other = found(&other).is_some_and(|other| other != hidden);
+        (is_other && !is_listed(&up_to)).then_some(other)
+    })
+}
+
+/// Returns a path with the case of one name below a mount changed, for each such name: the path up to that name, and the whole path.
+fn respelled(mount: &Path, path: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let Ok(below) = path.strip_prefix(mount) else { return Vec::new() };
+    let names: Vec<&OsStr> = below.iter().collect();
+    let respell = |place: usize| {
+        let flip = |byte: u8| if byte.is_ascii_alphabetic() { byte ^ 0x20 } else { byte };
+        let flipped: Vec<u8> = names[place].as_bytes().iter().copied().map(flip).collect();
+        let up_to: PathBuf = names[..place].iter().collect();
+        let up_to = mount.join(up_to).join(OsStr::from_bytes(&flipped));
+        let rest: PathBuf = names[place + 1..].iter().collect();
+        let whole = if place + 1 < names.len() { up_to.join(rest) } else { up_to.clone() };
+        (up_to, whole)
+    };
+    (0..names.len()).map(respell).filter(|(_, other)| other != path).collect()
 }
 
 /// Maximum number of mounts on the way to one path. An overlay inside one of its own layers contains itself endlessly.
@@ -229,6 +282,29 @@ mod tests {
         ];
         let inside: Vec<Mount> = inside.iter().filter_map(|line| parse_mount(line)).collect();
         assert!(other_paths(&inside, Path::new("/srv/x")).contains(&"/mnt/m/srv/x".into()));
+    }
+
+    #[test]
+    fn names_that_ignore_case_are_found_where_linux_does_not_compare_them() {
+        let (mount, path) = (Path::new("/mnt/c"), Path::new("/mnt/c/Work/t.jsonl"));
+        let found = |exist: &'static [&'static str], listed: &'static [&'static str]| {
+            let found = |path: &Path| exist.iter().position(|there| Path::new(there) == path);
+            let is_listed = |path: &Path| listed.iter().any(|there| Path::new(there) == path);
+            unlisted_spelling(mount, path, found, is_listed)
+        };
+        let none: [Option<PathBuf>; 2] = [
+            found(&["/mnt/c/Work/t.jsonl", "/mnt/C/Work/t.jsonl"], &[]),
+            found(&["/mnt/c/Work/t.jsonl", "/mnt/c/Work/T.JSONL"], &["/mnt/c/Work/T.JSONL"]),
+        ];
+        assert_eq!(none, [None, None]);
+        let file = found(&["/mnt/c/Work/t.jsonl", "/mnt/c/Work/T.JSONL"], &[]);
+        assert_eq!(file, Some("/mnt/c/Work/T.JSONL".into()));
+        let folder = found(&["/mnt/c/Work/t.jsonl", "/mnt/c/wORK/t.jsonl"], &[]);
+        assert_eq!(folder, Some("/mnt/c/wORK/t.jsonl".into()));
+        let compares = |line: &[u8]| !parse_mount(line).unwrap().may_ignore_case;
+        assert!(compares(b"1 1 0:1 / / rw - ext4 none rw"));
+        assert!(!compares(b"1 1 0:1 / /mnt/c rw - 9p C: rw"));
+        assert!(!compares(b"1 1 0:1 / /mnt/m rw - fuse.mergerfs m rw"));
     }
 
     #[test]
