@@ -333,6 +333,7 @@ const SECRETS: &[&str] = &[
     ".qwen",
     ".tsh",
     ".local/share/atuin",
+    ".local/share/uv/credentials",
 ];
 
 /// Returns the home folders of this user, or of all users for root, who could read them. `HOME` may name another folder. Call this outside
@@ -354,13 +355,21 @@ pub(super) fn homes() -> Vec<PathBuf> {
     homes
 }
 
-/// Variables that name the place of a folder which is otherwise in a home folder.
-const MOVED: [(&str, &str); 5] = [
+/// Variables that name the place of a file or folder which is otherwise in a home folder.
+const MOVED: [(&str, &str); 13] = [
     ("XDG_CONFIG_HOME", ".config/"),
     ("XDG_DATA_HOME", ".local/share/"),
     ("CARGO_HOME", ".cargo/"),
     ("HF_HOME", ".cache/huggingface/"),
+    ("XDG_CACHE_HOME", ".cache/"),
     ("GNUPGHOME", ".gnupg"),
+    ("KUBECONFIG", ".kube"),
+    ("DOCKER_CONFIG", ".docker"),
+    ("AWS_CONFIG_FILE", ".aws"),
+    ("AWS_SHARED_CREDENTIALS_FILE", ".aws"),
+    ("PGPASSFILE", ".pgpass"),
+    ("NPM_CONFIG_USERCONFIG", ".npmrc"),
+    ("NETRC", ".netrc"),
 ];
 
 /// Returns the places of secrets that are otherwise below a folder of a home folder.
@@ -373,9 +382,12 @@ fn moved_places(place: &Path, folder: &str) -> Vec<PathBuf> {
 /// could read.
 pub(super) fn secret_places(homes: &[PathBuf]) -> Vec<PathBuf> {
     let of_user = homes.iter().flat_map(|home| SECRETS.iter().map(|name| home.join(name)));
-    let moved = MOVED.iter().filter_map(|(variable, folder)| {
-        let place = std::env::var_os(variable).map(PathBuf::from);
-        Some(moved_places(&place.filter(|place| place.is_absolute())?, folder))
+    let moved = MOVED.iter().flat_map(|(variable, folder)| {
+        let places = std::env::var_os(variable).unwrap_or_default();
+        // `KUBECONFIG` may name several; `/dev/null` means none.
+        let places = std::env::split_paths(&places)
+            .filter(|place| place.is_absolute() && !place.starts_with("/dev"));
+        places.map(|place| moved_places(&place, folder)).collect::<Vec<_>>()
     });
     let system = [
         "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers",
