@@ -220,8 +220,8 @@ fn decide(rules: &Gitignore, path: &Path, is_folder: bool) -> Option<bool> {
 }
 
 /// Returns the git folder of a work tree, without links. If `.git` is a file, as in a linked work tree or a submodule, it names
-/// the git folder, which must belong to the work tree: it must name the work tree, or be inside the `.git` of a folder above.
-/// Otherwise, whoever created the tree could have any file read as a list.
+/// the git folder, which must belong to the work tree: it must name the work tree, or be inside the `.git` of a folder above. A git
+/// folder inside the work tree must not name a clone outside. Otherwise, whoever created the tree could have any file read as a list.
 fn git_folder_of(tree: &Path) -> Option<PathBuf> {
     let line = |path: PathBuf| {
         let file = files::File::open_in_place(path).ok()??.file;
@@ -240,7 +240,8 @@ fn git_folder_of(tree: &Path) -> Option<PathBuf> {
     let is_worktree = back.and_then(|back| files::canonicalize(back).ok()) == Some(own);
     if is_worktree {
         let common = folder.join(line(folder.join("commondir"))?);
-        return files::canonicalize(common).ok().filter(|common| folder.starts_with(common));
+        let common = files::canonicalize(common).ok().filter(|common| folder.starts_with(common));
+        return common.filter(|common| common.starts_with(tree) || !folder.starts_with(tree));
     }
     let is_submodule = tree.ancestors().skip(1).any(|above| folder.starts_with(above.join(".git")));
     is_submodule.then_some(folder)
@@ -499,6 +500,10 @@ mod tests {
         std::fs::write(tree.join("evil/gitdir"), "../.git\n").unwrap();
         std::fs::write(tree.join("evil/commondir"), "../../other\n").unwrap();
         assert!(is_read(), "a clone elsewhere");
+        std::fs::create_dir(dir.path().join("info")).unwrap();
+        std::fs::write(dir.path().join("info/exclude"), "a.py\n").unwrap();
+        std::fs::write(tree.join("evil/commondir"), "../..\n").unwrap();
+        assert!(is_read(), "a folder above");
         std::fs::create_dir_all(reset(".git/info")).unwrap();
         std::fs::write(tree.join(".git/info/exclude"), "a.py\n").unwrap();
         assert!(!is_read(), "its own list");
