@@ -41,7 +41,7 @@ pub enum ServeError {
         here: String,
     },
     /// A message of an editor cannot be read.
-    #[error("a message without its length, or too long")]
+    #[error("a message without its length")]
     Unbounded,
     /// A call of the operating system failed.
     #[error("{failure}")]

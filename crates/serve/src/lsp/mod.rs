@@ -25,7 +25,7 @@ use crate::watch::Watcher;
 use document::{Document, Encoding};
 
 /// Maximum number of bytes of a message.
-const LARGEST: usize = 64 << 20;
+const LARGEST: u64 = 64 << 20;
 /// Maximum number of values in a message's JSON; each takes one or two hundred bytes of memory.
 const VALUES: u64 = 1 << 18;
 /// Maximum number of requests answered at a time; older ones are cancelled.
@@ -93,10 +93,7 @@ pub fn run<E: Display + From<ServeError>>(
                 break;
             }
             Incoming::Message(message) => server.take(&message),
-            Incoming::NotJson => {
-                let documents = server.documents.values_mut();
-                documents.for_each(|document| document.lose("a message was not JSON"));
-            }
+            Incoming::Unread(reason) => server.lose_documents(reason),
         }
     }
     drop(watcher);
@@ -152,11 +149,15 @@ fn initialize(input: &mut impl BufRead, output: &Output) -> Result<Opening> {
 /// Returns whether a message requires an answer. An invalid message is rejected.
 fn is_request(message: &Value, output: &Output) -> bool {
     let (id, has_method) = (&message["id"], message["method"].is_string());
-    let is_answer = ["result", "error"].iter().any(|name| message.get(name).is_some());
-    if !has_method && !is_answer {
+    if !has_method && !is_answer(message) {
         output.fail(id, INVALID_REQUEST, "a message needs a method");
     }
     has_method && !id.is_null()
+}
+
+/// Returns whether a message answers a request.
+fn is_answer(message: &Value) -> bool {
+    ["result", "error"].iter().any(|name| message.get(name).is_some())
 }
 
 fn capabilities(encoding: Encoding) -> Value {
@@ -190,10 +191,19 @@ struct RequestInFlight {
 }
 
 impl Server {
+    /// Marks the texts of all documents as unknown, after a message that may have changed any of them.
+    fn lose_documents(&mut self, reason: &str) {
+        self.documents.values_mut().for_each(|document| document.lose(reason));
+    }
+
     fn take(&mut self, message: &Value) {
         let (id, params) = (&message["id"], &message["params"]);
-        let uri = || params["textDocument"]["uri"].as_str().unwrap_or_default().to_owned();
+        let named = params["textDocument"]["uri"].as_str();
+        let uri = || named.unwrap_or_default().to_owned();
         let is_request = is_request(message, &self.output);
+        if !message["method"].is_string() && !is_answer(message) {
+            self.lose_documents("a message had no method");
+        }
         if self.is_shut_down {
             if is_request {
                 self.output.fail(id, INVALID_REQUEST, "the server is shut down");
@@ -211,13 +221,21 @@ impl Server {
                         self.output.log(&format!("{}: {reason}", uri()));
                     }
                 },
-                Err(reason) => self.output.log(&format!("{}: {reason}", uri())),
+                Err(reason) => {
+                    self.output.log(&format!("{}: {reason}", uri()));
+                    if let Some(known) = self.documents.get_mut(&uri()) {
+                        known.lose(&reason);
+                    }
+                }
             },
             "textDocument/didChange" => {
                 let changed = match self.documents.get_mut(&uri()) {
                     Some(document) => document.change(params, self.encoding),
                     None => Err("not an open document".into()),
                 };
+                if named.is_none() {
+                    self.lose_documents("a change named no document");
+                }
                 if let Err(reason) = changed {
                     self.output.log(&format!("{}: {reason}", uri()));
                 }
@@ -406,13 +424,17 @@ impl Output {
 /// Message from an editor.
 enum Incoming {
     Message(Value),
-    /// A message that is not JSON, which was rejected. The message may have been a change of any document.
-    NotJson,
+    /// A message that was rejected without being read, and the reason. The message may have been a change of any document.
+    Unread(&'static str),
 }
 
 /// Returns the next message; `None` if there are no more.
 fn next(input: &mut impl BufRead, output: &Output) -> Result<Option<Incoming>> {
     while let Some(body) = read(input)? {
+        let Body::Whole(body) = body else {
+            output.log(&format!("a message has more than {LARGEST} bytes"));
+            return Ok(Some(Incoming::Unread("a message was too large")));
+        };
         // Tolerate invalid UTF-8: rejecting a change would leave the document with its old text.
         let text = String::from_utf8_lossy(json::without_byte_order_mark(&body));
         let read = if json::count_values(text.as_bytes()) <= VALUES {
@@ -425,7 +447,7 @@ fn next(input: &mut impl BufRead, output: &Output) -> Result<Option<Incoming>> {
             Ok(None) => {}
             Err(error) => {
                 output.fail(&Value::Null, NOT_JSON, &format!("not JSON: {error}"));
-                return Ok(Some(Incoming::NotJson));
+                return Ok(Some(Incoming::Unread("a message was not JSON")));
             }
         }
     }
@@ -495,18 +517,27 @@ fn without_values(text: &str, output: &Output) -> serde_json::Result<Option<Valu
     Ok(Some(json!({"method": method, "params": {"textDocument": {"uri": uri}}})))
 }
 
+/// Body of a message.
+#[derive(Debug, PartialEq)]
+enum Body {
+    Whole(Vec<u8>),
+    /// More bytes than are kept, which were skipped.
+    TooLarge,
+}
+
 /// Returns the body of the next message; `None` if there are no more.
-fn read(input: &mut impl BufRead) -> Result<Option<Vec<u8>>> {
-    let mut length = None;
+fn read(input: &mut impl BufRead) -> Result<Option<Body>> {
+    let mut length: Option<u64> = None;
     loop {
-        let mut line = String::new();
+        let mut line = Vec::new();
         let read = input
             .take(1 << 16)
-            .read_line(&mut line)
+            .read_until(b'\n', &mut line)
             .map_err(ServeError::system("cannot read a message"))?;
         if read == 0 {
             return Ok(None);
         }
+        let line = String::from_utf8_lossy(&line);
         let line = line.trim_end();
         if line.is_empty() {
             break;
@@ -517,10 +548,20 @@ fn read(input: &mut impl BufRead) -> Result<Option<Vec<u8>>> {
             length = value.trim().parse().ok();
         }
     }
-    let length: usize = length.filter(|length| *length <= LARGEST).ok_or(ServeError::Unbounded)?;
-    let mut body = vec![0; length];
-    input.read_exact(&mut body).map_err(ServeError::system("a message that is cut off"))?;
-    Ok(Some(body))
+    let length = length.ok_or(ServeError::Unbounded)?;
+    let is_whole = length <= LARGEST;
+    let (mut body, mut bytes) = (Vec::new(), input.take(length));
+    let read = if is_whole {
+        bytes.read_to_end(&mut body).map(|read| read as u64)
+    } else {
+        std::io::copy(&mut bytes, &mut std::io::sink())
+    };
+    let read = read.and_then(|read| match read == length {
+        true => Ok(()),
+        false => Err(std::io::ErrorKind::UnexpectedEof.into()),
+    });
+    read.map_err(ServeError::system("a message that is cut off"))?;
+    Ok(Some(if is_whole { Body::Whole(body) } else { Body::TooLarge }))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -539,8 +580,9 @@ mod tests {
         let text =
             "Content-Length: 7\r\nContent-Type: x\r\n\r\n{\"a\":1}content-length: 2\r\n\r\n{}";
         let mut input = text.as_bytes();
-        assert_eq!(read(&mut input).unwrap().as_deref(), Some(&b"{\"a\":1}"[..]));
-        assert_eq!(read(&mut input).unwrap().as_deref(), Some(&b"{}"[..]));
+        let whole = |text: &str| Some(Body::Whole(text.into()));
+        assert_eq!(read(&mut input).unwrap(), whole("{\"a\":1}"));
+        assert_eq!(read(&mut input).unwrap(), whole("{}"));
         assert_eq!(read(&mut input).unwrap(), None);
         for wrong in
             ["x: 1\r\n\r\n{}", "Content-Length: 9\r\n\r\n{}", "Content-Length: 99999999999\r\n\r\n"]
@@ -576,7 +618,7 @@ mod tests {
         let written = lock(&written.0).clone();
         let mut answers = Vec::new();
         let mut output = &written[..];
-        while let Some(body) = read(&mut output).unwrap() {
+        while let Some(Body::Whole(body)) = read(&mut output).unwrap() {
             answers.push(serde_json::from_slice(&body).unwrap());
         }
         (end, answers)
