@@ -322,13 +322,27 @@ fn a_wrong_change_leaves_a_document_that_is_not_completed() {
         session.tell("textDocument/didClose", json!({"textDocument": {"uri": uri}}));
         session.tell("textDocument/didOpen", json!({"textDocument": document}));
     }
-    // Whatever is not JSON may have been a change.
-    session.send_text(r#"{"method":"textDocument/didChange","params":{"version":1e400}}"#);
-    assert_eq!(session.answer()["error"]["code"], -32700);
-    let refused = session.complete(uri, 1, 4);
-    assert!(refused["error"]["message"].as_str().unwrap().contains("was not JSON"), "{refused}");
-    change(&mut session, uri, json!(7), json!({"text": "first = 1\nx = "}));
-    assert!(session.complete(uri, 1, 4).get("result").is_some());
+    // Whatever cannot be read may have been a change.
+    let opened = json!({"textDocument": {"uri": uri, "version": 6, "text": null}});
+    let not_opened = json!({"method": "textDocument/didOpen", "params": opened}).to_string();
+    for (unread, says) in [
+        (r#"{"method":"textDocument/didChange","params":{"version":1e400}}"#, "was not JSON"),
+        (r#"[{"method":"textDocument/didChange","params":{}}]"#, "had no method"),
+        (r#"{"method":["textDocument/didChange"],"params":{}}"#, "had no method"),
+        (
+            r#"{"method":"textDocument/didChange","params":{"textDocument":{"uri":null}}}"#,
+            "no document",
+        ),
+        (&not_opened, "textDocument.text is not a text"),
+        (&" ".repeat((64 << 20) + 1), "was too large"),
+    ] {
+        session.send_text(unread);
+        session.answer();
+        let refused = session.complete(uri, 1, 4);
+        assert!(refused["error"]["message"].as_str().unwrap().contains(says), "{refused}");
+        change(&mut session, uri, json!(7), json!({"text": "first = 1\nx = "}));
+        assert!(session.complete(uri, 1, 4).get("result").is_some(), "{says}");
+    }
     session.tell("textDocument/didClose", json!({"textDocument": {"uri": uri}}));
     session.tell("textDocument/didOpen", json!({"textDocument": document}));
     session.tell("textDocument/didOpen", json!({"textDocument": document}));
