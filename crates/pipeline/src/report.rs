@@ -18,7 +18,6 @@ use repoformer_evaluate::score::{Scores, TaskScore};
 use repoformer_evaluate::statistics::{Estimate, Groups, IntervalKind, Resampling, SignFlips};
 use repoformer_store::error::Result;
 use repoformer_text::language::{Language, bare_identifiers, identifiers, without_strings};
-use serde_json::Value;
 
 use super::eval::Evaluation;
 
@@ -50,84 +49,137 @@ pub struct ReportTexts {
     pub notes: Vec<String>,
     /// Name of the system with which the others are compared; `None` for the first, if there are several.
     pub baseline: Option<String>,
-    /// How intervals are computed.
-    pub resampling: Resampling,
 }
 
-/// Gathers a report on the tasks that all systems were evaluated on, whose texts the report borrows.
-///
-/// # Errors
-/// Scores or prompts cannot be read.
-pub fn gather(
-    tasks: &TaskSet,
-    about: ReportTexts,
-    contenders: Vec<Contender>,
-) -> Result<ReportContents<'_>> {
-    let Some(first) = contenders.first() else {
-        return Ok(ReportContents::default());
-    };
-    let metrics = first.evaluation.scores.as_ref().map_or(Vec::new(), Scores::metrics);
-    let samples =
-        contenders.iter().filter_map(|one| Some(one.evaluation.scores.as_ref().ok()?.samples()));
-    let samples: Vec<usize> = samples.collect();
-    let is_executed = contenders.iter().any(|contender| !contender.executed.is_empty());
-    let names: Vec<&str> = contenders.iter().map(|contender| contender.name.as_str()).collect();
-    let ReportContents { mut measures, main, exact, tasks: shown, baseline, .. } =
-        frame(&about, tasks, &metrics, &names);
-    if is_executed {
-        measures.push(ReportMeasure {
-            metric: ReportMeasure::UNIT_TESTS.into(),
-            value: "pass@1".into(),
-            title: "unit-test pass rate of the tasks with conclusive tests".into(),
+/// Report to which systems are added one after another, so that the scores of only one are in memory.
+#[derive(Debug, Default)]
+pub struct ReportBuilder {
+    resampling: Resampling,
+    /// Metrics of the first system.
+    metrics: Vec<Metric>,
+    /// Greatest number of samples of a task, of each system.
+    samples: Vec<usize>,
+    systems: Vec<System>,
+    /// Scores that systems are compared by, of each system.
+    sides: Vec<PerTask>,
+    /// True for each system whose unit tests were run.
+    executed: Vec<bool>,
+}
+
+impl ReportBuilder {
+    /// Creates a report without systems, whose intervals are computed in this way.
+    pub fn new(resampling: Resampling) -> Self {
+        Self { resampling, ..Self::default() }
+    }
+
+    /// Adds a system, which was evaluated on the same tasks as the others.
+    ///
+    /// # Errors
+    /// Scores or prompts cannot be read.
+    pub fn add(&mut self, contender: Contender) -> Result<()> {
+        let Contender { name, settings, evaluation, prompts, retrieved, executed } = contender;
+        let (tasks, mut scores) = (evaluation.tasks, evaluation.scores?);
+        if self.systems.is_empty() {
+            self.metrics = scores.metrics();
+        }
+        self.samples.push(scores.samples());
+        let measures = measures(&self.metrics);
+        let main = of_metrics(&self.metrics).zip(&measures).nth(main_of(&measures));
+        let side = main.map(|(metric, measure)| {
+            PerTask::of_scores(name.clone(), &scores, metric, &measure.value)
         });
-    }
-    let mut systems = Vec::new();
-    let mut sides = Vec::new();
-    for contender in contenders {
-        let name = contender.name.clone();
-        let (system, scores) = system(tasks, contender, is_executed, &about.resampling)?;
-        let mut side = PerTask::new(name);
-        for task in &scores.tasks {
-            if let Value::Object(record) = task.to_record(&scores.cuts) {
-                // A task that was scored has an id and scores.
-                let _ = side.add(&record);
-            }
-        }
-        systems.push(system);
-        sides.push(side);
-    }
-    if let (Some(baseline), Some(measure)) = (baseline, measures.get(main)) {
-        let settings = ComparisonSettings {
-            measures: vec![format!("{}.{}", measure.metric, measure.value)],
-            resampling: about.resampling,
-            flips: SignFlips { seed: about.resampling.seed, ..SignFlips::default() },
-            ..ComparisonSettings::default()
+        self.sides.push(side.unwrap_or_default());
+        self.executed.push(!executed.is_empty());
+        let mut fragments = match &prompts {
+            Some(path) => read_fragments(path)?,
+            None => HashMap::default(),
         };
-        for (number, system) in systems.iter_mut().enumerate() {
-            if number != baseline {
-                system.comparison = compare(&sides[baseline], &sides[number], &settings);
+        if let Some(rows) = &retrieved {
+            fragments.retain(|row, _| rows.contains(row));
+        }
+        let mut means = means(&scores, &self.resampling);
+        means.extend(pass_rate(&tasks, &executed, &self.resampling));
+        let scored = std::mem::take(&mut scores.tasks);
+        let mut by_row: HashMap<usize, TaskScore> =
+            scored.into_iter().map(|task| (task.row, task)).collect();
+        let scored = tasks.tasks().iter().map(|task| {
+            let score = by_row.remove(&task.row).filter(|score| !score.raw.is_empty());
+            (task, score, fragments.remove(&task.row).unwrap_or_default())
+        });
+        let outcomes = parallel::map(scored.collect::<Vec<_>>(), |(task, score, shown)| {
+            let mut outcome = outcome(task, score?, &scores, shown);
+            if let Some(executed) = executed.get(&task.row) {
+                outcome.status = Some(executed.status.clone());
+            }
+            if !executed.is_empty() {
+                let rate = executed.get(&task.row).and_then(|executed| executed.pass_rate);
+                outcome.values.push(rate.unwrap_or(f64::NAN));
+            }
+            Some(outcome)
+        });
+        self.systems.push(System {
+            name,
+            is_oracle: settings.iter().any(|(name, value)| {
+                name == "mode" && value == "gt" || name == "policy" && value.starts_with("oracle")
+            }),
+            settings,
+            means,
+            n: scores.all.n,
+            comparison: None,
+            outcomes,
+        });
+        Ok(())
+    }
+
+    /// Compares the systems, and returns the report, which borrows the texts of the tasks.
+    pub fn finish(self, tasks: &TaskSet, about: ReportTexts) -> ReportContents<'_> {
+        let Self { resampling, metrics, samples, mut systems, sides, executed } = self;
+        let names: Vec<&str> = systems.iter().map(|system| system.name.as_str()).collect();
+        let ReportContents { mut measures, main, exact, tasks: shown, baseline, .. } =
+            frame(&about, tasks, &metrics, &names);
+        if let (Some(baseline), Some(measure)) = (baseline, measures.get(main)) {
+            let settings = ComparisonSettings {
+                measures: vec![format!("{}.{}", measure.metric, measure.value)],
+                resampling,
+                flips: SignFlips { seed: resampling.seed, ..SignFlips::default() },
+                ..ComparisonSettings::default()
+            };
+            for (number, system) in systems.iter_mut().enumerate() {
+                if number != baseline {
+                    system.comparison = compare(&sides[baseline], &sides[number], &settings);
+                }
             }
         }
-    }
-    for (measure, metric) in measures.iter_mut().zip(of_metrics(&metrics)) {
-        if let Some(several) = metric.of_several(samples.iter().copied()) {
-            measure.metric += &format!(", {several}");
-            measure.title += &format!(", {several}");
+        for (measure, metric) in measures.iter_mut().zip(of_metrics(&metrics)) {
+            if let Some(several) = metric.of_several(samples.iter().copied()) {
+                measure.metric += &format!(", {several}");
+                measure.title += &format!(", {several}");
+            }
+        }
+        if executed.contains(&true) {
+            measures.push(ReportMeasure {
+                metric: ReportMeasure::UNIT_TESTS.into(),
+                value: "pass@1".into(),
+                title: "unit-test pass rate of the tasks with conclusive tests".into(),
+            });
+            let others = systems.iter_mut().zip(executed).filter(|(_, executed)| !executed);
+            let outcomes = others.flat_map(|(system, _)| system.outcomes.iter_mut().flatten());
+            outcomes.for_each(|outcome| outcome.values.push(f64::NAN));
+        }
+        ReportContents {
+            title: about.title,
+            tool_version: env!("CARGO_PKG_VERSION").into(),
+            provenance: about.provenance,
+            notes: about.notes,
+            measures,
+            main,
+            exact,
+            tasks: shown,
+            systems,
+            baseline,
+            few: few_repositories(tasks),
         }
     }
-    Ok(ReportContents {
-        title: about.title,
-        tool_version: env!("CARGO_PKG_VERSION").into(),
-        provenance: about.provenance,
-        notes: about.notes,
-        measures,
-        main,
-        exact,
-        tasks: shown,
-        systems,
-        baseline,
-        few: few_repositories(tasks),
-    })
 }
 
 /// Returns a report before anything is measured: its tasks, measures, and systems by name.
@@ -140,7 +192,7 @@ fn frame<'t>(
     let measures = measures(metrics);
     let named = |name: &&str| System { name: (*name).to_owned(), ..System::default() };
     ReportContents {
-        main: measures.iter().position(|measure| measure.value == "es").unwrap_or(0),
+        main: main_of(&measures),
         exact: measures.iter().position(|measure| measure.value == "em"),
         measures,
         tasks: tasks.tasks().iter().map(report_task).collect(),
@@ -151,6 +203,11 @@ fn frame<'t>(
         },
         ..ReportContents::default()
     }
+}
+
+/// Returns the place of the measure by which systems are compared.
+fn main_of(measures: &[ReportMeasure]) -> usize {
+    measures.iter().position(|measure| measure.value == "es").unwrap_or(0)
 }
 
 /// Returns the names of the figures of a report on systems, and whether each figure is drawn in any case; the others are drawn only
@@ -225,56 +282,12 @@ fn compare(
     })
 }
 
-/// Returns a system as the report shows it, and its scores.
-fn system(
-    tasks: &TaskSet,
-    contender: Contender,
-    is_executed: bool,
-    resampling: &Resampling,
-) -> Result<(System, Scores)> {
-    let scores = contender.evaluation.scores?;
-    let mut fragments = match &contender.prompts {
-        Some(path) => read_fragments(path)?,
-        None => HashMap::default(),
-    };
-    if let Some(rows) = &contender.retrieved {
-        fragments.retain(|row, _| rows.contains(row));
-    }
-    let by_row: HashMap<usize, &TaskScore> =
-        scores.tasks.iter().map(|task| (task.row, task)).collect();
-    let outcome = |task: &Task| {
-        let score = by_row.get(&task.row).filter(|score| !score.raw.is_empty())?;
-        let shown = fragments.get(&task.row).cloned().unwrap_or_default();
-        let executed = contender.executed.get(&task.row);
-        let mut outcome = outcome(task, score, &scores, shown);
-        outcome.status = executed.map(|executed| executed.status.clone());
-        if is_executed {
-            let rate = executed.and_then(|executed| executed.pass_rate);
-            outcome.values.push(rate.unwrap_or(f64::NAN));
-        }
-        Some(outcome)
-    };
+/// Returns the mean of each value of each metric.
+fn means(scores: &Scores, resampling: &Resampling) -> Vec<Estimate> {
     let intervals = scores.intervals(resampling);
     let means = scores.all.means.iter().flat_map(|mean| &mean.values);
-    let means = means
-        .zip(&intervals.of_values)
-        .map(|(&mean, interval)| Estimate { mean, interval: *interval });
-    let mut means: Vec<Estimate> = means.collect();
-    if is_executed {
-        means.extend(pass_rate(tasks, &contender.executed, resampling));
-    }
-    let system = System {
-        name: contender.name,
-        is_oracle: contender.settings.iter().any(|(name, value)| {
-            name == "mode" && value == "gt" || name == "policy" && value.starts_with("oracle")
-        }),
-        settings: contender.settings,
-        means,
-        n: scores.all.n,
-        comparison: None,
-        outcomes: parallel::map(tasks.tasks(), outcome),
-    };
-    Ok((system, scores))
+    let means = means.zip(&intervals.of_values);
+    means.map(|(&mean, interval)| Estimate { mean, interval: *interval }).collect()
 }
 
 /// Returns the number of repositories, if they are too few for intervals.
@@ -301,16 +314,25 @@ fn pass_rate(
 
 fn outcome(
     task: &Task,
-    score: &TaskScore,
+    mut score: TaskScore,
     scores: &Scores,
     fragments: Vec<ShownFragment>,
 ) -> TaskOutcome {
-    let cut = scores.cuts.of_metric.first().and_then(|&recipe| score.cut.get(recipe));
-    let prediction = cut.unwrap_or(&score.raw).first().cloned().unwrap_or_default();
-    let raw = score.raw.first().filter(|raw| **raw != prediction).cloned();
+    let first = |samples: Vec<String>| samples.into_iter().next();
+    let raw = first(score.raw);
+    let recipe = scores.cuts.of_metric.first().filter(|recipe| **recipe < score.cut.len());
+    let cut = recipe.map(|&recipe| first(score.cut.swap_remove(recipe)));
+    let (prediction, raw) = match cut {
+        None => (raw.unwrap_or_default(), None),
+        Some(cut) => {
+            let cut = cut.unwrap_or_default();
+            let raw = raw.filter(|raw| *raw != cut);
+            (cut, raw)
+        }
+    };
     TaskOutcome {
         raw,
-        values: score.scores.iter().flat_map(|one| one.values.clone()).collect(),
+        values: score.scores.into_iter().flat_map(|one| one.values).collect(),
         identifiers_retrieved: identifiers_retrieved(
             &task.ground_truth,
             &fragments,

@@ -15,7 +15,7 @@ use repoformer_evaluate::predictions;
 use repoformer_evaluate::report::{ReportContents, ReportFinding};
 use repoformer_evaluate::score::{MissingPredictions, Scores, Scoring};
 use repoformer_evaluate::statistics::Resampling;
-use repoformer_pipeline::report::{Contender, ReportTexts, foresee_figures, gather};
+use repoformer_pipeline::report::{Contender, ReportBuilder, ReportTexts, foresee_figures};
 use repoformer_pipeline::{
     Experiment, Messages, PlanVerdict, PlannedArtifact, cached_predictions, evaluate,
 };
@@ -204,7 +204,8 @@ pub fn make(
     }
     manifest.setting("resamples", making.resampling.resamples);
     manifest.setting("seed", making.resampling.seed);
-    let (mut contenders, mut notes, mut conditions) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut notes, mut conditions) = (Vec::new(), Vec::new());
+    let (mut builder, mut evaluated) = (ReportBuilder::new(making.resampling), None);
     let mut used = BTreeSet::new();
     for source in sources {
         let path = &source.predictions;
@@ -242,7 +243,8 @@ pub fn make(
             settings.insert(0, ("policy".into(), source.name.clone()));
             settings.push(("retrieved-for".into(), rows.len().to_string()));
         }
-        contenders.push(Contender {
+        evaluated.get_or_insert_with(|| Arc::clone(&evaluation.tasks));
+        builder.add(Contender {
             executed: read_test_results(
                 &making.exec, &mut used, &source, tasks, &mut manifest, messages,
             )?,
@@ -251,7 +253,7 @@ pub fn make(
             evaluation,
             prompts: source.prompts,
             retrieved: source.retrieved,
-        });
+        })?;
     }
     if let Some(unused) = making.exec.iter().find(|given| !used.contains(given.as_str())) {
         return fail(
@@ -269,17 +271,17 @@ pub fn make(
     }
     set_profile(&mut manifest, &making.settings);
     notes.extend(making.settings.departure_line());
-    manifest.count("tasks", contenders[0].evaluation.tasks.tasks().len());
-    manifest.count("systems", contenders.len());
+    // Without systems, nothing was evaluated.
+    let evaluated = evaluated.unwrap_or_else(|| Arc::clone(tasks));
+    manifest.count("tasks", evaluated.tasks().len());
+    manifest.count("systems", conditions.len());
     let about = ReportTexts {
         title: making.title.clone().unwrap_or_else(|| experiment.name.clone()),
         provenance: manifest.lines(),
         notes,
         baseline: making.baseline.clone(),
-        resampling: making.resampling,
     };
-    let tasks = Arc::clone(&contenders[0].evaluation.tasks);
-    let report = gather(&tasks, about, contenders)?;
+    let report = builder.finish(&evaluated, about);
     let page = write(&report, manifest, &ReportPaths::new(output))?;
     Ok(WrittenReport { page, finding: report.finding(), title: report.title })
 }

@@ -1,6 +1,7 @@
 //! Scores of each task by any metrics.
 
 use foldhash::HashMap;
+use repoformer_core::metrics::Metric;
 use repoformer_core::task::kind::{RecordKind, SCORED_BY};
 use repoformer_store::jsonl::{self, Object};
 use repoformer_store::literal::literal;
@@ -8,7 +9,7 @@ use repoformer_store::schema::first_wrong;
 use serde_json::Value;
 
 use crate::conditions::Conditions;
-use crate::score::samples_of;
+use crate::score::{Scores, TaskScore, samples_of};
 
 /// Greatest number of measures of a system. Work grows with their number times the number of tasks.
 const MOST_MEASURES: usize = 100;
@@ -51,6 +52,27 @@ impl PerTask {
     /// Returns an empty set of scores.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
+    }
+
+    /// Returns one measure of the tasks that have it.
+    pub fn of_scores(name: String, scores: &Scores, metric: Metric, value: &str) -> Self {
+        let measure = format!("{}.{value}", metric.name());
+        let task = |task: &TaskScore| {
+            Some(TaskValues {
+                task_id: task.task_id.clone(),
+                row: Some(task.row),
+                repository: task.repository.clone(),
+                target: Some(format!("{:016x}", task.target)),
+                values: vec![Some(task.get(metric, value)?)],
+            })
+        };
+        Self {
+            tasks: scores.tasks.iter().filter_map(task).collect(),
+            places: [(measure.clone(), 0)].into_iter().collect(),
+            measures: vec![measure],
+            samples: scores.samples(),
+            ..Self::new(name)
+        }
     }
 
     /// Adds a task's record, `{"task_id", "row"?, "repository"?, "METRIC": {"VALUE": number, …}, …}`, as
