@@ -19,7 +19,7 @@ use repoformer_pipeline::report::{Contender, ReportBuilder, ReportTexts, foresee
 use repoformer_pipeline::{
     Experiment, Messages, PlanVerdict, PlannedArtifact, cached_predictions, evaluate,
 };
-use repoformer_store::artifact::{digest, parameters, write_file};
+use repoformer_store::artifact::{digest, parameters, write_file, write_file_with};
 use repoformer_store::files;
 use repoformer_store::manifest::{self, Manifest, write_document};
 use repoformer_text::counts::part;
@@ -368,9 +368,8 @@ fn check_names(sources: &[ReportSource], making: &ReportSettings) -> Result<()> 
 
 fn write(report: &ReportContents, mut manifest: Manifest, place: &ReportPaths) -> Result<PathBuf> {
     remove_old_figures(place)?;
-    let text = report.page();
-    write_file(&place.page, text.as_bytes())?;
-    manifest.digest("index.html", &digest(text.as_bytes()));
+    let page = write_file_with(&place.page, |out| report.write_page(out))?;
+    manifest.digest("index.html", &page);
     for (name, svg) in report.figures() {
         write_file(&place.figure(&name), svg.as_bytes())?;
         manifest.digest(&name, &digest(svg.as_bytes()));

@@ -1,6 +1,6 @@
 //! Report of an experiment: one self-contained HTML page, and its figures as SVG.
 //!
-//! [`ReportContents`] has the results, collected by the caller. [`ReportContents::page`] and [`ReportContents::figures`] are
+//! [`ReportContents`] has the results, collected by the caller. [`ReportContents::write_page`] and [`ReportContents::figures`] are
 //! pure functions of these contents: they use neither clock, file nor network, and the same report gives the same bytes.
 //!
 //! The page has the same results as Repoformer's paper for each model: the means (table 1), the number of tasks that retrieval
@@ -39,6 +39,8 @@
 //! assert_eq!(names, ["means.svg", "gain-rg1.svg", "outcomes.svg", "es-by-length.svg"]);
 //! ```
 
+use std::io;
+
 mod chart;
 mod data;
 mod figures;
@@ -57,9 +59,20 @@ pub use page::finding::ReportFinding;
 pub use repoformer_core::prompt::shown::ShownFragment;
 
 impl ReportContents<'_> {
-    /// Returns the report as one page of HTML, in UTF-8.
+    /// Writes the report as one page of HTML, in UTF-8.
+    ///
+    /// # Errors
+    /// The same as those of `out`.
+    pub fn write_page(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        page::write(self, out)
+    }
+
+    /// Returns the page that [`write_page`](Self::write_page) writes.
     pub fn page(&self) -> String {
-        page::page(self)
+        let mut page = Vec::new();
+        // Writing to memory cannot fail, and all pieces are UTF-8.
+        let _ = self.write_page(&mut page);
+        String::from_utf8(page).unwrap_or_default()
     }
 
     /// Returns the main result, in a sentence.

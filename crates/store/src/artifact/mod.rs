@@ -16,7 +16,7 @@ pub use payload::Payload;
 pub use payload::check_offsets;
 pub(crate) use replace::Replacement;
 pub use replace::{TemporaryFolder, create_folder, folder_of, remove_abandoned};
-pub use replace::{is_held, is_temporary, write_file};
+pub use replace::{is_held, is_temporary, write_file, write_file_with};
 pub use store::{
     ArtifactState, LineSink, digest, header_path, is_artifact, jsonl_header, open, parameters,
     read, read_header, read_jsonl, read_jsonl_header, state, state_jsonl, write, write_lines,

@@ -1,7 +1,7 @@
 //! Files that are written atomically.
 
 use std::collections::BTreeSet;
-use std::io::{self, IoSlice, Write};
+use std::io::{self, BufWriter, IoSlice, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -17,12 +17,44 @@ use crate::readings;
 /// # Errors
 /// The folder or file cannot be written, or is an input of this program; nothing is left behind.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut file = Replacement::new(path)?;
-    // A cache's own files are read and written again.
-    file.may_be_input = file.is_confined;
-    file.check_input()?;
+    let mut file = Replacement::of_file(path)?;
     file.write(&[bytes])?;
     file.finish()
+}
+
+/// Writes a file as [`write_file`] does, whose content is `write`n piece by piece. Returns the content's BLAKE3, in hex.
+///
+/// # Errors
+/// The same as for [`write_file`].
+pub fn write_file_with(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<String> {
+    let file = BufWriter::with_capacity(1 << 16, Replacement::of_file(path)?);
+    let mut digested = Digested { file, hasher: blake3::Hasher::new() };
+    let written = write(&mut digested);
+    let Digested { file, hasher } = digested;
+    let file = written.and_then(|()| file.into_inner().map_err(io::IntoInnerError::into_error));
+    file.map_err(|e| Error::writing(path, "write this file", e))?.finish()?;
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+/// File whose digest is computed while it is written.
+struct Digested {
+    file: BufWriter<Replacement>,
+    hasher: blake3::Hasher,
+}
+
+impl Write for Digested {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// Writes a file from several parts.
@@ -189,6 +221,17 @@ impl Replacement {
         };
         let path = path.to_owned();
         Ok(Self { path, is_confined, may_be_input: true, file })
+    }
+
+    /// Creates a temporary file for a file that may be an input only if it is a cache's own: those are read and written again.
+    ///
+    /// # Errors
+    /// This program read the file as an input.
+    fn of_file(path: &Path) -> Result<Self> {
+        let mut file = Self::new(path)?;
+        file.may_be_input = file.is_confined;
+        file.check_input()?;
+        Ok(file)
     }
 
     /// Creates a temporary file for an output that the user chose.

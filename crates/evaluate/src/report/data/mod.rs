@@ -15,7 +15,7 @@ mod pool;
 mod records;
 mod summary;
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -26,18 +26,36 @@ use repoformer_core::repository::parallel;
 use super::ReportContents;
 use super::group::Lengths;
 
-/// Renders every block of a report as an element, in the order of the page.
-pub(super) fn blocks(report: &ReportContents, lengths: &Lengths) -> String {
+/// Number of blocks that are compressed before they are written.
+const AT_ONCE: usize = 64;
+
+/// Writes every block of a report as an element, in the order of the page.
+pub(super) fn write_blocks(
+    report: &ReportContents,
+    lengths: &Lengths,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let (tasks, pool) = records::pack(report);
     let summary = summary::json(report, lengths, &tasks, &pool);
-    let summary = [("summary".to_owned(), summary.as_bytes())];
-    let named = |name: &'static str, blocks: &'_ [Vec<u8>]| -> Vec<String> {
-        (0..blocks.len()).map(|n| format!("{name}-{n}")).collect()
+    out.write_all(element("summary", summary.as_bytes()).as_bytes())?;
+    drop(summary);
+    let (tasks, lines) = (tasks.blocks, pool.into_blocks());
+    let named = |name: &'static str, blocks: Vec<Vec<u8>>| {
+        blocks
+            .into_iter()
+            .enumerate()
+            .map(move |(number, bytes)| (format!("{name}-{number}"), bytes))
     };
-    let names = [named("tasks", &tasks.blocks), named("lines", &pool.blocks)].concat();
-    let bytes = tasks.blocks.iter().chain(&pool.blocks).map(Vec::as_slice);
-    let all = summary.into_iter().chain(names.into_iter().zip(bytes));
-    parallel::map(all, |(name, bytes)| element(&name, bytes)).concat()
+    let mut all = named("tasks", tasks).chain(named("lines", lines));
+    loop {
+        let some: Vec<_> = all.by_ref().take(AT_ONCE).collect();
+        if some.is_empty() {
+            return Ok(());
+        }
+        for element in parallel::map(some, |(name, bytes)| element(&name, &bytes)) {
+            out.write_all(element.as_bytes())?;
+        }
+    }
 }
 
 fn element(name: &str, bytes: &[u8]) -> String {

@@ -49,6 +49,11 @@ impl<'a> Pool<'a> {
         }
     }
 
+    /// Returns the blocks without the look-up of lines.
+    pub(super) fn into_blocks(self) -> Vec<Vec<u8>> {
+        self.blocks
+    }
+
     fn append(&mut self, line: &'a str) {
         match self.blocks.last_mut() {
             Some(block) if block.len() + line.len() < BLOCK => {

@@ -13,7 +13,9 @@ use super::*;
 
 /// Returns every block by its name.
 fn read(report: &ReportContents) -> Vec<(String, Vec<u8>)> {
-    let elements = blocks(report, &Lengths::new(report));
+    let mut elements = Vec::new();
+    write_blocks(report, &Lengths::new(report), &mut elements).unwrap();
+    let elements = String::from_utf8(elements).unwrap();
     let read = |line: &str| {
         let inner =
             line.strip_prefix("<script type=\"text/plain\" id=\"")?.strip_suffix("</script>")?;

@@ -4,6 +4,8 @@ pub(super) mod finding;
 mod policy;
 mod systems;
 
+use std::io;
+
 use self::finding::ReportFinding;
 use super::ReportContents;
 use super::data;
@@ -15,25 +17,23 @@ pub(super) use policy::{plain_policy, plain_style};
 
 const SKELETON: &str = include_str!("page.html");
 
-/// Renders the complete page.
-pub(super) fn page(report: &ReportContents) -> String {
+/// Writes the complete page.
+pub(super) fn write(report: &ReportContents, out: &mut dyn io::Write) -> io::Result<()> {
     let lengths = Lengths::new(report);
-    let data = data::blocks(report, &lengths);
-    let mut page = String::with_capacity(SKELETON.len() + data.len() + (256 << 10));
     // Each piece of the template begins with a slot's name; the content of slots is not searched for slots.
     for (at, piece) in SKELETON.split("{{").enumerate() {
         match piece.split_once("}}") {
             Some((slot, rest)) if at > 0 => {
                 match slot {
-                    "data" => page.push_str(&data),
-                    _ => page.push_str(&fill(slot, report, &lengths)),
+                    "data" => data::write_blocks(report, &lengths, out)?,
+                    _ => out.write_all(fill(slot, report, &lengths).as_bytes())?,
                 }
-                page.push_str(rest);
+                out.write_all(rest.as_bytes())?;
             }
-            _ => page.push_str(piece),
+            _ => out.write_all(piece.as_bytes())?,
         }
     }
-    page
+    Ok(())
 }
 
 fn fill(slot: &str, report: &ReportContents, lengths: &Lengths) -> String {
