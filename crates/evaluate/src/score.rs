@@ -44,7 +44,8 @@ impl Scoring {
 
     /// Creates the scoring of tasks for which it is known whether the holes are function bodies.
     pub fn with_bodies(tasks: &[Task], metrics: &[Metric], function_bodies: bool) -> Self {
-        let is_repoformers = |task: &Task| matches!(task.kind(), Some("chunk" | "function"));
+        let is_repoformers =
+            |task: &Task| matches!(task.kind().as_deref(), Some("chunk" | "function"));
         let are_repoformers =
             function_bodies || !tasks.is_empty() && tasks.iter().all(is_repoformers);
         let usual = if are_repoformers { Metric::Repoformer } else { Metric::RepoCoder };

@@ -66,7 +66,8 @@ impl TestMap {
     pub fn of_tasks(tasks: &TaskSet) -> Result<Option<Self>> {
         let mut by_row: HashMap<usize, Vec<String>> = HashMap::default();
         for task in tasks.tasks() {
-            let tests = Fields::new(&tasks.path, task.line, "metadata.", &task.metadata);
+            let metadata = task.metadata.to_object();
+            let tests = Fields::new(&tasks.path, task.line, "metadata.", &metadata);
             if !tests.has("tests") {
                 continue;
             }

@@ -256,9 +256,9 @@ fn measures(metrics: &[Metric]) -> Vec<ReportMeasure> {
 fn report_task(task: &Task) -> ReportTask<'_> {
     ReportTask {
         row: task.row,
-        id: task.id.clone(),
-        repository: task.repository.clone(),
-        path: task.file_in_repository().to_owned(),
+        id: Cow::from(&task.id),
+        repository: Cow::from(&task.repository),
+        path: task.file_in_repository().into(),
         line_no: task.line_no,
         language: task.language().name().into(),
         target: Cow::from(&task.ground_truth),

@@ -20,7 +20,6 @@ use repoformer_store::artifact::OutputFile;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::{self, RecordAddress};
 use repoformer_store::{files, inputs};
-use serde_json::Value;
 
 use super::eval::scores;
 use super::experiment::Experiment;
@@ -153,7 +152,7 @@ pub fn selective(
         let example = Example::new(&task.id, request, outcome, signals, retrieved_something);
         // Other modes search with queries of their own.
         let knows = mode == Mode::Given
-            && task.metadata.get("query_has_target").and_then(Value::as_bool) == Some(true);
+            && task.metadata.get("query_has_target").is_some_and(|it| it == true);
         let (row, query_has_target) = (Some(task.row), knows);
         selective.examples.push(Example { row, query_has_target, ..example });
         times.push(clock.of(without.row as u64));

@@ -367,11 +367,13 @@ fn label(written: LineOutcome, other: String, fragments: &str) -> Result<Value, 
     task.right_context = Some(found.right.into());
     task.ground_truth = truth;
     let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    task.metadata.insert("kind".into(), "line".into());
-    task.metadata.insert("completions".into(), completions.to_vec().into());
-    task.metadata.insert("accepted".into(), accepted.into());
-    task.metadata.insert("retrieved".into(), retrieved.into());
-    task.metadata.insert("time".into(), time.into());
+    let mut metadata = task.metadata.to_object();
+    metadata.insert("kind".into(), "line".into());
+    metadata.insert("completions".into(), completions.to_vec().into());
+    metadata.insert("accepted".into(), accepted.into());
+    metadata.insert("retrieved".into(), retrieved.into());
+    metadata.insert("time".into(), time.into());
+    task.metadata = metadata.into();
     let model = Some(model).filter(|model| !model.is_empty());
     let mut label = judge_one(task, completions, model.as_deref(), 0.0)?;
     label.signals = signals;

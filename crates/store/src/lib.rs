@@ -2,7 +2,8 @@
 //!
 //! - [`artifact`]: typed artifacts with a readable header, checksums, and digests of their inputs.
 //! - [`jsonl`], [`schema`]: reading and writing records as JSON lines, and the types of their fields.
-//! - [`frame`]: tables of records, as CSV or (feature `parquet`) Parquet. [`append_log`]: logs that survive a killed process.
+//! - [`kept_fields`]: fields that are only written again. [`frame`]: tables of records, as CSV or (feature `parquet`) Parquet.
+//!   [`append_log`]: logs that survive a killed process.
 //! - [`manifest`], [`seal`]: the inputs of a file, recorded next to the file.
 //! - [`files`]: the only module that opens files, so that tests can let any call fail.
 //! - [`progress`]: progress of long work, for callers that draw progress bars. [`program`]: starting other programs.
@@ -35,6 +36,7 @@ mod gunzip;
 pub mod inputs;
 pub mod json;
 pub mod jsonl;
+pub mod kept_fields;
 pub mod literal;
 pub mod manifest;
 #[cfg(feature = "parquet")]

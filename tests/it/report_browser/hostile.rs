@@ -26,8 +26,9 @@ fn report() -> ReportContents<'static> {
     report.measures[0].title = hostile();
     report.measures[1].metric = hostile();
     for (at, task) in report.tasks.iter_mut().enumerate() {
-        task.id = format!("{at} {HOSTILE}");
-        (task.repository, task.path, task.language) = (hostile(), hostile(), hostile());
+        task.id = format!("{at} {HOSTILE}").into();
+        (task.repository, task.path, task.language) =
+            (hostile().into(), hostile().into(), hostile().into());
         (task.target, task.left_context, task.right_context) =
             (hostile().into(), hostile().into(), Some(hostile().into()));
     }

@@ -120,9 +120,9 @@ fn task(row: usize, sources: &[Source], numbers: &mut Numbers) -> ReportTask<'st
     let below = source.lines[line + 1..].iter().take(60);
     ReportTask {
         row,
-        id: format!("{}/{row}", source.repository),
-        repository: source.repository.clone(),
-        path: source.path.to_string(),
+        id: format!("{}/{row}", source.repository).into(),
+        repository: source.repository.clone().into(),
+        path: source.path.to_string().into(),
         line_no: line,
         language: "python".into(),
         target: source.lines[line].clone().into(),

@@ -43,7 +43,7 @@ fn five_thousand_tasks_of_four_systems() {
           await new Promise((done) => { const watch = () => pane.dataset.shown === String(place) ? done() : setTimeout(watch, 0); watch(); });
           pane.offsetHeight; times.push(Math.round(performance.now() - begin)); }
         return times.join(' ') + ' ms'; })()";
-    let ids: Vec<&str> = report.tasks.iter().map(|task| task.id.as_str()).collect();
+    let ids: Vec<&str> = report.tasks.iter().map(|task| &*task.id).collect();
     browser.eval(&format!("window.IDS = {}; true", serde_json::to_string(&ids).unwrap()));
     println!("open a task anywhere, with layout: {}", browser.eval(opened));
     let elements = browser.number("document.querySelectorAll('.row').length");

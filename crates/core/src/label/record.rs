@@ -155,9 +155,9 @@ impl Label {
             "task_id": task.id, "filename": task.path, "start_i": task.line_no, "end_i": end,
             "row": task.row,
         });
-        for (name, value) in &task.metadata {
-            if metadata.get(name).is_none() && name != "ground_truth" {
-                metadata[name] = value.clone();
+        for (name, value) in task.metadata.to_object() {
+            if metadata.get(&name).is_none() && name != "ground_truth" {
+                metadata[name] = value;
             }
         }
         let mut record = Object::new();

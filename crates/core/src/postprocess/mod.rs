@@ -429,10 +429,10 @@ impl FunctionBodies {
 /// Returns true if a task's hole is a function body; `None` if too little of the file is known.
 fn is_known_body(task: &Task) -> Option<bool> {
     let hole = HoleContext::new(task);
-    match task.kind() {
+    match task.kind().as_deref() {
         Some("function") => Some(true),
         Some("chunk") => Some(false),
-        _ if task.metadata.contains_key("function_name") => Some(true),
+        _ if task.metadata.contains("function_name") => Some(true),
         _ if !body::may_be_function_body(&hole) => Some(false),
         _ if is_function_body(&hole) => Some(true),
         _ => task.has_whole_left().then_some(false),

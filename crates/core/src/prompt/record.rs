@@ -48,8 +48,9 @@ impl RepositoryPromptParts<'_> {
         out.extend_from_slice(b"{\"prompt\":");
         json::string(prompt, out);
         out.extend_from_slice(b",\"metadata\":{");
-        fields(&task.metadata, &WRITTEN_ANEW, out);
-        self.hole_of(task, out);
+        let metadata = task.metadata.to_object();
+        fields(&metadata, &WRITTEN_ANEW, out);
+        self.hole_of(task, &metadata, out);
         if let Some(retrieved) = retrieved {
             self.write_retrieved(retrieved, out);
         }
@@ -57,14 +58,14 @@ impl RepositoryPromptParts<'_> {
         text("mode", self.mode.name(), out);
         number("prompt_tokens", tokens, out);
         out.push(b'}');
-        fields(&task.extra, &[], out);
+        fields(&task.extra.to_object(), &[], out);
         out.push(b'}');
     }
 
     /// Appends the fields of a hole that RepoEval's metadata has, if the task is in another format; completing and joining use
     /// them.
-    fn hole_of(&self, task: &Task, out: &mut Vec<u8>) {
-        let missing = |name: &str| !task.metadata.contains_key(name);
+    fn hole_of(&self, task: &Task, metadata: &Object, out: &mut Vec<u8>) {
+        let missing = |name: &str| !metadata.contains_key(name);
         if task.format == Format::RepoEval || task.path.is_empty() {
             return;
         }

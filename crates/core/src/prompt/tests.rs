@@ -171,7 +171,7 @@ fn plain_line(
     let hole = HoleView::for_task(task, windows, guard);
     let shape = windows.cut.windows().unwrap();
     let hit = |hit| records::hit(windows, hit, &hole, true);
-    let mut metadata = task.metadata.clone();
+    let mut metadata = task.metadata.to_object();
     metadata.retain(|name, _| !record::WRITTEN_ANEW.contains(&name.as_str()));
     let mut add = |name: &str, value: Value| metadata.insert(name.into(), value);
     if let Some(query) = query {
@@ -199,7 +199,7 @@ fn plain_line(
     let mut record = Object::new();
     record.insert("prompt".into(), json!(prompt.text));
     record.insert("metadata".into(), metadata.into());
-    record.extend(task.extra.clone());
+    record.extend(task.extra.to_object());
     format!("{}\n", Value::from(record))
 }
 
@@ -301,8 +301,9 @@ proptest! {
         let files: Vec<_> = texts.iter().enumerate().map(|(i, text)| (names[i], text.clone())).collect();
         let windows = windows(&files, WindowShape { window_size, ..WindowShape::default() });
         let mut task = Task::new("r/0".into(), "r/a.py", 0, 0, "\"", &prompt);
-        task.metadata.extend(metadata);
-        task.extra = extra;
+        let own = task.metadata.to_object().into_iter();
+        task.metadata = own.chain(metadata).collect::<Object>().into();
+        task.extra = extra.into();
         let (p50k, own_tokens, mut scratch) = (P50k, OnceLock::new(), CountScratch::default());
         let (tasks, budget) = (TaskSet::new("t".into(), vec![task]), RepoCoderBudget { tokens, blocks: 3 });
         let shared = Builder::new(&windows, &p50k, settings(Mode::Without, guard, budget)).counts();

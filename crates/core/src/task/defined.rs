@@ -26,7 +26,7 @@ impl Task {
     pub fn set_definitions(&mut self, definitions: impl IntoIterator<Item = TargetDefinition>) {
         let definitions = definitions.into_iter().map(serde_json::to_value);
         let definitions: Vec<Value> = definitions.filter_map(Result::ok).collect();
-        self.metadata.insert(FIELD.to_owned(), definitions.into());
+        self.metadata.insert(FIELD, definitions.into());
     }
 
     /// Returns where the functions that the target calls are defined, as `sample` stores it for API tasks; `None` if the

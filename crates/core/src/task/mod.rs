@@ -35,12 +35,14 @@ pub use identity::{HoleDigest, HoleMark, NumberedRecords, OtherHole, is_numbered
 pub use read::{NO_TARGET, check_place, read_cross_file, write_cross_file};
 pub use write::TaskRecord;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use foldhash::HashMap;
 use repoformer_store::error::Error;
 use repoformer_store::jsonl::Object;
+use repoformer_store::kept_fields::KeptFields;
 use repoformer_text::language::Language;
 use repoformer_text::lines::{is_space, line_ends, unfinished_line};
 use repoformer_text::message::Message;
@@ -48,7 +50,6 @@ use serde_json::{Value, json};
 
 use crate::repository::Shard;
 use crate::task::cross_file::{CrossFile, CrossFileFragment};
-use crate::task::sample::Kind;
 
 /// One hole: the prompt before it, and the text that was in it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -84,9 +85,9 @@ pub struct Task {
     /// Cross-file context, if the record has one.
     pub cross_file: Option<CrossFile>,
     /// The record's `metadata` as it was read, including unknown fields.
-    pub metadata: Object,
+    pub metadata: KeptFields,
     /// Unknown fields of the record outside its `metadata`, as they were read.
-    pub extra: Object,
+    pub extra: KeptFields,
 }
 
 /// Tasks of one file.
@@ -273,7 +274,7 @@ impl Task {
         (self.prompt, self.ground_truth) = (SharedText::new(), String::new());
         (self.full_left_context, self.full_right_context) = (None, None);
         (self.right_context, self.cross_file) = (None, None);
-        (self.metadata, self.extra) = (Object::new(), Object::new());
+        (self.metadata, self.extra) = (KeptFields::default(), KeptFields::default());
     }
 
     /// Creates a task with the metadata of a RepoEval task.
@@ -296,7 +297,8 @@ impl Task {
             metadata: object_of(json!({
                 "task_id": id, "ground_truth": ground_truth, "fpath_tuple": names,
                 "context_start_lineno": context_start, "line_no": line_no,
-            })),
+            }))
+            .into(),
             id,
             ..Self::default()
         }
@@ -340,9 +342,11 @@ impl Task {
 
     /// Returns the kind of the task's hole, if the record names it: in its metadata, where `label sample` stores it, or in its
     /// id, where `sample` stores it (`repository/chunk-1f3a9c20b4d7`).
-    pub fn kind(&self) -> Option<&str> {
-        let named = self.metadata.get("kind").and_then(Value::as_str);
-        named.or_else(|| identity::drawn_kind(&self.id).map(Kind::name))
+    pub fn kind(&self) -> Option<Cow<'_, str>> {
+        match self.metadata.get("kind") {
+            Some(Value::String(named)) => Some(named.into()),
+            _ => identity::drawn_kind(&self.id).map(|kind| kind.name().into()),
+        }
     }
 
     /// Appends the data for a digest: everything that a stage reads, with each text after its length.
@@ -355,12 +359,7 @@ impl Task {
             add_text(text, out);
         }
         for object in [&self.metadata, &self.extra] {
-            let length_at = out.len();
-            out.extend_from_slice(&[0; 8]);
-            // Writing to memory never fails for an object that was read: all keys are strings.
-            let _ = serde_json::to_writer(&mut *out, object);
-            let length = out.len() - length_at - 8;
-            out[length_at..length_at + 8].copy_from_slice(&(length as u64).to_le_bytes());
+            add_text(object.as_json(), out);
         }
         if self.format != Format::RepoEval {
             self.digest_texts(out);

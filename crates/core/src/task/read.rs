@@ -183,8 +183,7 @@ impl TaskFields<'_> {
 
     /// Returns the task with its position in the file and the fields that were not taken.
     fn finish(self, task: Task) -> Task {
-        let (metadata, extra) = (shrink(task.metadata), shrink(self.object));
-        Task { row: self.at.row, line: self.at.line, metadata, extra, ..task }
+        Task { row: self.at.row, line: self.at.line, extra: self.object.into(), ..task }
     }
 
     fn repo_eval(mut self) -> Result<Task> {
@@ -221,7 +220,7 @@ impl TaskFields<'_> {
             line_no,
             ground_truth,
             prompt,
-            metadata,
+            metadata: metadata.into(),
             right_context: text("right_context"),
             full_left_context: text("full_left_context"),
             full_right_context: text("full_right_context"),
@@ -260,6 +259,7 @@ impl TaskFields<'_> {
         // Written by a conversion; used only if no other field shows how much the prompt leaves out.
         let kept = fields.optional_count("context_start_lineno")?.unwrap_or(0);
         let format = Format::Repoformer;
+        let metadata = metadata.into();
         let task = Task { format, id, repository, path, metadata, ..Task::default() };
         let mut task = self.contexts(task)?;
         let shown = line_ends(&task.prompt);
@@ -291,7 +291,7 @@ impl TaskFields<'_> {
             path,
             context_start,
             line_no,
-            metadata,
+            metadata: metadata.into(),
             ..Task::default()
         })?;
         Ok(self.finish(task))
@@ -301,7 +301,8 @@ impl TaskFields<'_> {
         let metadata = self.take_metadata()?;
         let id = self.fields("metadata.", &metadata).task_id()?;
         let format = Format::CrossCodeLongEval;
-        let task = self.contexts(Task { format, id, metadata, ..Task::default() })?;
+        let task =
+            self.contexts(Task { format, id, metadata: metadata.into(), ..Task::default() })?;
         Ok(self.finish(task))
     }
 
@@ -331,7 +332,7 @@ impl TaskFields<'_> {
         task.full_left_context =
             whole.and_then(|all| before_hole(&all, &cropped, &task.ground_truth));
         task.line_no = line_ends(task.full_left_context.as_deref().unwrap_or(&task.prompt));
-        task.metadata = task.adapted_metadata();
+        task.metadata = task.adapted_metadata().into();
         Ok(self.finish(task))
     }
 
@@ -352,7 +353,7 @@ impl TaskFields<'_> {
             prompt,
             ..Task::default()
         };
-        task.metadata = task.adapted_metadata();
+        task.metadata = task.adapted_metadata().into();
         Ok(self.finish(task))
     }
 }
@@ -366,18 +367,6 @@ impl Task {
             "context_start_lineno": self.context_start, "groundtruth_start_lineno": self.line_no,
         }))
     }
-}
-
-/// Returns an object without memory for fields that it does not have.
-fn shrink(object: Object) -> Object {
-    let fields = object.into_iter().map(|(name, value)| match value {
-        Value::Array(mut values) => {
-            values.shrink_to_fit();
-            (name, Value::Array(values))
-        }
-        value => (name, value),
-    });
-    fields.collect()
 }
 
 fn check_order(fields: &Fields<'_>, context_start: usize, line_no: usize) -> Result<()> {

@@ -410,11 +410,11 @@ mod there_and_back {
             let prompt: String = lines[shown..at].iter().map(|line| format!("{line}\n")).collect();
             let mut task = Task::new("r/0".into(), "r/d/a.py", shown, at, &target, &prompt);
             if hub {
-                let line_no = task.metadata.shift_remove("line_no").unwrap();
-                task.metadata.insert("lineno".into(), line_no);
+                let line_no = task.metadata.remove("line_no").unwrap();
+                task.metadata.insert("lineno", line_no);
             }
-            task.metadata.insert("more".into(), extra.into());
-            task.extra.insert("mine".into(), extra.into());
+            task.metadata.insert("more", extra.into());
+            task.extra.insert("mine", extra.into());
             for format in [Format::Repoformer, Format::CrossCodeEval] {
                 prop_assert_eq!(back_through(&task, &text, format), task.to_record(), "{}", format);
             }
@@ -512,8 +512,8 @@ fn a_digest_is_of_all_that_a_stage_reads() {
         |task| task.cross_file = None,
         |task| task.cross_file.as_mut().unwrap().fragments[0].score = Some(0.25),
         |task| task.cross_file.as_mut().unwrap().fragments[0].score = None,
-        |task| drop(task.metadata.insert("more".into(), json!(1))),
-        |task| drop(task.extra.insert("more".into(), json!(1))),
+        |task| task.metadata.insert("more", json!(1)),
+        |task| task.extra.insert("more", json!(1)),
     ];
     let mut digests: Vec<String> = (changes.iter())
         .map(|change| {

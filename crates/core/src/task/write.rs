@@ -56,7 +56,7 @@ impl Task {
                 put(&mut record, "full_left_context", self.full_left_context.as_deref());
             }
         }
-        record.insert("metadata".into(), self.metadata.clone().into());
+        record.insert("metadata".into(), self.metadata.to_object().into());
         if let Some(value) = self.cross_file_value(self.format) {
             record.insert("crossfile_context".into(), value);
         }
@@ -69,17 +69,18 @@ impl Task {
         let cross_file = self.cross_file.as_ref()?;
         if format == self.format
             && let Some(as_read) = self.extra.get("crossfile_context")
-            && read_cross_file(as_read, self.language()).ok().flatten().as_ref() == Some(cross_file)
+            && read_cross_file(&as_read, self.language()).ok().flatten().as_ref()
+                == Some(cross_file)
         {
-            return Some(as_read.clone());
+            return Some(as_read);
         }
         Some(write_cross_file(cross_file, format))
     }
 
     fn put_extra(&self, record: &mut Object, without: &[&str]) {
-        for (name, value) in &self.extra {
-            if !record.contains_key(name) && !without.contains(&name.as_str()) {
-                record.insert(name.clone(), value.clone());
+        for (name, value) in self.extra.to_object() {
+            if !record.contains_key(&name) && !without.contains(&name.as_str()) {
+                record.insert(name, value);
             }
         }
     }
@@ -136,12 +137,12 @@ impl Task {
         if let Some(Value::String(kept)) = self.metadata.get("ground_truth")
             && kept.strip_suffix('\n') == Some(&ground_truth)
         {
-            ground_truth.clone_from(kept);
+            ground_truth = kept;
         }
         let (prompt, context_start) = self.shown_from_kept_start(prompt);
         let is_text = |value: &Value, text: &str| value.as_str() == Some(text);
         let names: Vec<&str> = self.path.split('/').collect();
-        let line_no = if self.metadata.contains_key("lineno") { "lineno" } else { "line_no" };
+        let line_no = if self.metadata.contains("lineno") { "lineno" } else { "line_no" };
         let mut metadata = object_of(json!({
             "task_id": self.id, "ground_truth": ground_truth, "fpath_tuple": names,
             "context_start_lineno": context_start, line_no: self.line_no,
@@ -167,7 +168,7 @@ impl Task {
 
     /// Returns the prompt from the line at which a RepoEval record began, if that line was kept, and the line.
     fn shown_from_kept_start<'a>(&self, prompt: &'a str) -> (&'a str, usize) {
-        let kept = self.metadata.get("context_start_lineno").and_then(Value::as_u64);
+        let kept = self.metadata.get("context_start_lineno").and_then(|kept| kept.as_u64());
         let kept = kept.and_then(|kept| usize::try_from(kept).ok());
         let Some(kept) = kept.filter(|kept| (self.context_start..=self.line_no).contains(kept))
         else {
@@ -232,7 +233,7 @@ impl Task {
                 let metadata = self.bare_metadata(&cut);
                 let is_lost = |name: &&str| {
                     let name = name.trim_start_matches("metadata.");
-                    self.metadata.contains_key(name) && !metadata.contains_key(name)
+                    self.metadata.contains(name) && !metadata.contains_key(name)
                 };
                 left_out.extend(OF_PLACE.into_iter().filter(is_lost));
                 metadata
@@ -294,7 +295,8 @@ impl Task {
     }
 
     fn repoformer_metadata(&self, cut: &Task) -> Object {
-        let text = |name: &str| self.metadata.get(name).and_then(Value::as_str);
+        let known = self.metadata.to_object();
+        let text = |name: &str| known.get(name).and_then(Value::as_str);
         let url = text("url").unwrap_or("");
         let repository = match self.format {
             Format::RepoEval => text("repository").unwrap_or(&self.repository),
@@ -323,7 +325,7 @@ impl Task {
     }
 
     fn cross_code_eval_metadata(&self, cut: &Task) -> Object {
-        let kept = self.metadata.get("right_context_start_lineno").cloned();
+        let kept = self.metadata.get("right_context_start_lineno");
         let mut metadata = self.adapted_metadata();
         let right = kept.unwrap_or_else(|| self.right_start(cut).into());
         metadata.insert("right_context_start_lineno".into(), right);
@@ -339,11 +341,10 @@ impl Task {
 
     /// Returns true if the metadata names the repository by neither its folder nor its URL.
     fn names_repository_otherwise(&self) -> bool {
-        let said = self.metadata.get("repository").and_then(Value::as_str);
-        said.is_some_and(|said| {
-            said != self.repository
-                && self.metadata.get("url").and_then(Value::as_str) != Some(said)
-        })
+        let metadata = self.metadata.to_object();
+        let text = |name: &str| metadata.get(name).and_then(Value::as_str);
+        let said = text("repository");
+        said.is_some_and(|said| said != self.repository) && text("url") != said
     }
 
     fn bare_metadata(&self, cut: &Task) -> Object {
@@ -363,9 +364,9 @@ impl Task {
 
     /// Adds the metadata fields that are still missing and are to be kept.
     fn put_metadata(&self, metadata: &mut Object, keep: impl Fn(&str, &Value) -> bool) {
-        for (name, value) in &self.metadata {
-            if !metadata.contains_key(name) && keep(name, value) {
-                metadata.insert(name.clone(), value.clone());
+        for (name, value) in self.metadata.to_object() {
+            if !metadata.contains_key(&name) && keep(&name, &value) {
+                metadata.insert(name, value);
             }
         }
     }

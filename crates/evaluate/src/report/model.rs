@@ -54,15 +54,15 @@ pub struct ReportTask<'t> {
     /// 0-based row in the task file.
     pub row: usize,
     /// Id in the benchmark.
-    pub id: String,
+    pub id: Cow<'t, str>,
     /// Name of the repository.
-    pub repository: String,
+    pub repository: Cow<'t, str>,
     /// Path of the file in the repository.
-    pub path: String,
+    pub path: Cow<'t, str>,
     /// 0-based first line of the hole.
     pub line_no: usize,
     /// `python`, `java`, `csharp`, `typescript`, `go`, `javascript`, or any other word.
-    pub language: String,
+    pub language: Cow<'t, str>,
     /// Original text of the hole.
     pub target: Cow<'t, str>,
     /// Text above the hole, as far as the task's own prompt shows it.

@@ -10,9 +10,9 @@ use crate::statistics::{Estimate, Interval};
 pub(super) fn report() -> ReportContents<'static> {
     let task = |row: usize| ReportTask {
         row,
-        id: format!("demo/{row}"),
+        id: format!("demo/{row}").into(),
         repository: "demo".into(),
-        path: format!("file_{}.py", row % 2),
+        path: format!("file_{}.py", row % 2).into(),
         line_no: 10 * row,
         language: "python".into(),
         target: format!("    value_{row} = load(path)").into(),

@@ -174,7 +174,7 @@ pub(super) fn choices(texts: &[String]) -> Value {
 pub(super) fn metadata(task: &Task) -> Value {
     let written = task.to_format(Format::RepoEval);
     let metadata = written.map(|mut written| written.record["metadata"].take());
-    let mut metadata = metadata.unwrap_or_else(|_| task.metadata.clone().into());
+    let mut metadata = metadata.unwrap_or_else(|_| task.metadata.to_object().into());
     metadata["row"] = task.row.into();
     metadata
 }

@@ -75,10 +75,11 @@ pub(super) fn task(
     for name in ["namespace", "completion_path", "project_path"] {
         object.shift_remove(name);
     }
+    let mut metadata = task.metadata.to_object();
     for (name, value) in object {
-        task.metadata.entry(name).or_insert(value);
+        metadata.entry(name).or_insert(value);
     }
-    Ok(Task { line: at.line, row: at.row, ..task })
+    Ok(Task { line: at.line, row: at.row, metadata: metadata.into(), ..task })
 }
 
 /// Description of a function in a record.

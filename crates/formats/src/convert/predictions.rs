@@ -133,7 +133,7 @@ fn of_dev_eval(
     let Some(task) = known.tasks.get(namespace) else {
         return refused(format!("is not in {}", known.path.display()));
     };
-    let indent = task.metadata.get("indent").and_then(Value::as_u64);
+    let indent = task.metadata.get("indent").and_then(|indent| indent.as_u64());
     let Some(indent) = indent.filter(|indent| *indent <= MOST_INDENT) else {
         return refused(format!("needs 'metadata.indent', from 0 to {MOST_INDENT}"));
     };

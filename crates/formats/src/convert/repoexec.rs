@@ -82,10 +82,11 @@ pub(super) fn task(
         ("module", module.into()),
         ("project", project.into()),
     ];
+    let mut metadata = task.metadata.to_object();
     for (name, value) in kept {
-        task.metadata.insert(name.into(), value);
+        metadata.insert(name.into(), value);
     }
-    Ok(Task { line: at.line, row: at.row, ..task })
+    Ok(Task { line: at.line, row: at.row, metadata: metadata.into(), ..task })
 }
 
 /// Returns the lines of the body of the function that has this name and text.

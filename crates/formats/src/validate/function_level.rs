@@ -48,7 +48,7 @@ impl FunctionLevel {
 }
 
 pub(super) fn is_function_level(task: &Task) -> bool {
-    task.metadata.contains_key("lineno") && !task.metadata.contains_key("line_no")
+    task.metadata.contains("lineno") && !task.metadata.contains("line_no")
 }
 
 /// Returns true if a task's prompt was stripped at its end, at the start of the hole's line.

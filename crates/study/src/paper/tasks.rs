@@ -57,12 +57,12 @@ impl Tasks {
 pub fn tasks_of(experiment: &Experiment, settings: &Settings) -> Result<Tasks> {
     let set = experiment.tasks()?;
     let kind = if are_functions(settings, Some(set)) {
-        Some("function")
+        Some("function".into())
     } else {
         set.tasks().first().and_then(Task::kind)
     };
     let (language, dataset) = (experiment.layout.language, settings.paper_dataset.as_deref());
-    Ok(Tasks::new(&set.path, language, dataset, kind))
+    Ok(Tasks::new(&set.path, language, dataset, kind.as_deref()))
 }
 
 #[cfg(test)]

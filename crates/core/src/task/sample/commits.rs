@@ -51,8 +51,9 @@ pub struct CommitTask {
 impl CommitTask {
     /// Adds a field to the note on the commit in the task's record.
     pub fn note(task: &mut Task, name: &str, value: impl Into<Value>) {
-        if let Some(Value::Object(note)) = task.metadata.get_mut("commit") {
+        if let Some(Value::Object(mut note)) = task.metadata.get("commit") {
             note.insert(name.to_owned(), value.into());
+            task.metadata.insert("commit", note.into());
         }
     }
 }
@@ -299,7 +300,7 @@ impl Drawing<'_> {
             "id": commit.id, "parent": commit.parent, "date": commit.date,
             "stratum": names.farthest().name(), "names": names.counts(),
         });
-        task.metadata.insert("commit".to_owned(), note);
+        task.metadata.insert("commit", note);
         let before = (!change.is_new()).then_some(edit.before);
         CommitTask { task, commit: commit.clone(), repository, before, lines, names }
     }

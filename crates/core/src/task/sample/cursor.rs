@@ -24,10 +24,10 @@ impl Sampling {
         if place > 0 {
             let target = task.ground_truth.split_off(starts[place]);
             task.prompt = [&*task.prompt, &task.ground_truth].concat().into();
-            task.metadata.insert("ground_truth".to_owned(), target.clone().into());
+            task.metadata.insert("ground_truth", target.clone().into());
             task.ground_truth = target;
             // The calls of the target may now be before the cursor.
-            task.metadata.shift_remove("definitions");
+            task.metadata.remove("definitions");
         }
     }
 }
@@ -60,7 +60,7 @@ mod tests {
             sampling(seed).move_cursor(&mut task);
             let left = task.prompt.strip_prefix("def h():\n").unwrap().to_owned();
             assert_eq!(format!("{left}{}", task.ground_truth), lines);
-            assert_eq!(task.metadata["ground_truth"], task.ground_truth);
+            assert_eq!(task.metadata.get("ground_truth").unwrap(), task.ground_truth);
             assert_eq!(task.line_no, 1);
             begun.insert(left);
         }

@@ -128,7 +128,7 @@ impl Task {
         let line = self.line_no.to_string();
         let digest = ContentDigest::from_texts([&hole, self.file_in_repository(), &line]);
         self.id = format!("{}/{kind}-{digest:.DIGITS$}", self.repository);
-        self.metadata.insert("task_id".to_owned(), self.id.clone().into());
+        self.metadata.insert("task_id", self.id.clone().into());
     }
 }
 

@@ -166,11 +166,11 @@ fn task_columns<'a>(
     records: &Records,
 ) -> TaskColumns<'a> {
     let tasks = &report.tasks;
-    let (repositories, repository) = distinct(tasks.iter().map(|task| task.repository.as_str()));
-    let (paths, path) = distinct(tasks.iter().map(|task| task.path.as_str()));
-    let (languages, language) = distinct(tasks.iter().map(|task| task.language.as_str()));
+    let (repositories, repository) = distinct(tasks.iter().map(|task| task.repository.as_ref()));
+    let (paths, path) = distinct(tasks.iter().map(|task| task.path.as_ref()));
+    let (languages, language) = distinct(tasks.iter().map(|task| task.language.as_ref()));
     TaskColumns {
-        id: tasks.iter().map(|task| task.id.as_str()).collect(),
+        id: tasks.iter().map(|task| task.id.as_ref()).collect(),
         row: tasks.iter().map(|task| task.row).collect(),
         repositories,
         repository,
