@@ -8,7 +8,7 @@ use std::path::Path;
 
 use foldhash::HashSet;
 use repoformer_core::task::kind::RecordKind;
-use repoformer_core::task::{Task, TaskFiles};
+use repoformer_core::task::{TargetDefinition, Task, TaskFiles};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::{self, Fields, Object, RecordAddress};
 use repoformer_text::language::syntax::{Function, Syntax};
@@ -70,8 +70,11 @@ pub(super) fn task(
     let mut task =
         Task::new(namespace.clone(), &place.path, 0, body.start, target, &format!("{prompt}\n"));
     let root = root(place.file_in_repository(), &namespace);
-    let dependencies: Vec<Vec<String>> = dependencies.into_iter().map(|name| vec![name]).collect();
-    gold.find(files, &mut task, root, &dependencies);
+    let found = dependencies
+        .into_iter()
+        .filter_map(|name| gold.find(files, &task.repository, root, [name]));
+    let found: Vec<TargetDefinition> = found.collect();
+    task.set_definitions(found);
     for name in ["namespace", "completion_path", "project_path"] {
         object.shift_remove(name);
     }

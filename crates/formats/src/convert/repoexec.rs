@@ -6,12 +6,13 @@
 use std::ops::Range;
 use std::path::Path;
 
+use foldhash::{HashMap, HashSet};
 use repoformer_core::repository::definitions::Names;
 use repoformer_core::task::kind::RecordKind;
-use repoformer_core::task::{Task, TaskFiles};
+use repoformer_core::task::{TargetDefinition, Task, TaskFiles};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::{Fields, Object, RecordAddress};
-use repoformer_text::language::syntax::{Binding, Function, Import, Syntax};
+use repoformer_text::language::syntax::{Binding, Function, Syntax};
 use repoformer_text::language::{Grammar, Language};
 use repoformer_text::lines::Lines;
 use repoformer_text::message::Message;
@@ -71,8 +72,12 @@ pub(super) fn task(
     let target = lines.range(body.start, body.end);
     let prompt = format!("{}\n", lines.range(0, body.start));
     let mut task = Task::new(id.clone(), &place.path, 0, body.start, target, &prompt);
-    let dependencies = dependencies(context, name, &place.path, &syntax, module, is_package);
-    gold.find(files, &mut task, root, &dependencies);
+    let mut found: Vec<TargetDefinition> = Vec::new();
+    let function = ImportingFunction { name, path: &place.path, file: &syntax, module, is_package };
+    function.for_each_dependency(context, &mut |names| {
+        found.extend(gold.find(files, &task.repository, root, names));
+    });
+    task.set_definitions(found);
     let folder = place.file_in_repository().rsplit_once('/').map_or("", |(folder, _)| folder);
     let test_file = format!("{folder}/test_repoexec_{number}.py");
     let test_file = test_file.trim_start_matches('/').to_owned();
@@ -121,44 +126,71 @@ fn body(
     }
 }
 
-/// Returns the definitions in `context` that the function's file imports, each as the dotted names that it may have.
-fn dependencies(
-    context: &str,
-    name: &str,
-    path: &str,
-    file: &Syntax<'_>,
-    module: &str,
+/// Greatest number of `from … import *` in a file whose names are looked up.
+const MOST_STARS: usize = 64;
+
+/// Function that completes a task, in the file that imports its dependencies.
+struct ImportingFunction<'a> {
+    name: &'a str,
+    path: &'a str,
+    file: &'a Syntax<'a>,
+    module: &'a str,
     is_package: bool,
-) -> Vec<Vec<String>> {
-    let Some(syntax) = Syntax::parse(context, Language::Python) else { return Vec::new() };
-    let own = Names::read(path, file);
-    let imports = file.imports();
-    let mut found: Vec<Vec<String>> = Vec::new();
-    let root = syntax.tree().root_node();
-    for defined in root.named_children(&mut root.walk()).filter_map(name_of) {
-        let defined = syntax.of(defined);
-        if defined == name || own.row_of(&[defined]).is_some() {
-            continue;
+}
+
+impl ImportingFunction<'_> {
+    /// Calls `take` for each definition in `context` that the function's file imports, with the dotted names that it may have.
+    fn for_each_dependency(
+        &self,
+        context: &str,
+        take: &mut dyn FnMut(&mut dyn Iterator<Item = String>),
+    ) {
+        let Some(syntax) = Syntax::parse(context, Language::Python) else { return };
+        let own = Names::read(self.path, self.file);
+        let imports = self.file.imports();
+        let absolute = |from: &str| absolute(from, self.module, self.is_package);
+        let (mut named, mut stars) = (HashMap::default(), Vec::new());
+        for import in &imports {
+            match import.binding {
+                Binding::Member { member, local } => {
+                    if let Some(module) = absolute(import.from) {
+                        named.entry(local).or_insert_with(|| format!("{module}.{member}"));
+                    }
+                }
+                Binding::All => stars.extend(absolute(import.from)),
+                _ => {}
+            }
         }
-        let origin = |from: &str, member: &str| {
-            Some(format!("{}.{member}", absolute(from, module, is_package)?))
-        };
-        let named = imports.iter().find_map(|import| match import.binding {
-            Binding::Member { member, local } if local == defined => origin(import.from, member),
-            _ => None,
-        });
-        let all = |import: &Import<'_>| {
-            matches!(import.binding, Binding::All).then(|| origin(import.from, defined)).flatten()
-        };
-        let names = match named {
-            Some(dotted) => vec![dotted],
-            None => imports.iter().filter_map(all).collect(),
-        };
-        if !names.is_empty() && !found.contains(&names) {
-            found.push(names);
+        stars.truncate(MOST_STARS);
+        let mut known: HashSet<String> = HashSet::default();
+        let root = syntax.tree().root_node();
+        for defined in root.named_children(&mut root.walk()).filter_map(name_of) {
+            let defined = syntax.of(defined);
+            if defined == self.name || own.row_of(&[defined]).is_some() {
+                continue;
+            }
+            let mut of_stars = stars.iter().map(|module| format!("{module}.{defined}"));
+            match (named.get(defined), &stars[..]) {
+                (Some(name), _) => {
+                    if known.insert(name.clone()) {
+                        take(&mut std::iter::once(name.clone()));
+                    }
+                }
+                (None, []) => {}
+                // This name may have been imported by itself, too.
+                (None, [module]) => {
+                    if known.insert(format!("{module}.{defined}")) {
+                        take(&mut of_stars);
+                    }
+                }
+                (None, _) => {
+                    if known.insert(defined.to_owned()) {
+                        take(&mut of_stars);
+                    }
+                }
+            }
         }
     }
-    found
 }
 
 /// Returns the name of a definition.
