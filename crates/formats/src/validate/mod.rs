@@ -204,8 +204,9 @@ impl Validator<'_> {
             *count += 1;
         }
         let whole = wrong.is_empty();
+        let shown = id.as_deref().map(shortened);
         for reason in wrong {
-            self.find(at.line, id.clone(), Severity::Error, reason);
+            self.find(at.line, shown.clone(), Severity::Error, reason);
         }
         match kind {
             _ if !whole => {}
@@ -223,6 +224,7 @@ impl Validator<'_> {
     ) {
         self.counts[severity as usize] += 1;
         if self.counts[severity as usize] <= KEPT {
+            let task_id = task_id.as_deref().map(shortened);
             self.findings.push(Finding { line, task_id, severity, reason: reason.into() });
         }
     }
@@ -279,6 +281,16 @@ impl Validator<'_> {
             counts: self.counts,
         }
     }
+}
+
+/// Greatest length in bytes of an id in a finding: a record may have as many findings as elements.
+const LONGEST_ID: usize = 256;
+
+fn shortened(id: &str) -> String {
+    if id.len() <= LONGEST_ID {
+        return id.to_owned();
+    }
+    format!("{}…", &id[..id.floor_char_boundary(LONGEST_ID)])
 }
 
 /// Returns the task id in a record.

@@ -294,3 +294,13 @@ fn the_odd_repositorys_files_are_sound() {
         assert_eq!(found(&report).iter().filter(|f| f.ends_with(blank)).count(), wanted, "{file}");
     }
 }
+
+/// A record may have as many findings as elements, and each names the record's id.
+#[test]
+fn a_long_id_is_shortened_in_findings() {
+    let id = "é".repeat(1000);
+    let report = check(&[json!({"task_id": id, "pred": [0, 0]}).to_string()], None);
+    let shortened = format!("{}…", "é".repeat(128));
+    let ids: Vec<_> = report.findings.iter().map(|finding| finding.task_id.clone()).collect();
+    assert_eq!(ids, [Some(shortened.clone()), Some(shortened)]);
+}
