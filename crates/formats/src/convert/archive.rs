@@ -90,9 +90,13 @@ pub(crate) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Re
             keep(&mut conversion.problems, path, refused(reason));
         }
     }
+    let rest = archive.into_inner();
     if is_at_end.get() {
         let reason =
             "has no end marker, so it is truncated and files may be missing; download it again";
+        conversion.problems.push(refused(reason.into()));
+    } else if has_data(rest, &left).map_err(cannot_read)? {
+        let reason = "another archive or other data follow its end marker, and are left out; pass each archive by itself";
         conversion.problems.push(refused(reason.into()));
     }
     let left_out =
@@ -104,6 +108,19 @@ pub(crate) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Re
     distribute(path, &mut folders, &mut conversion)?;
     finish(folders, path, dir, &mut conversion)?;
     Ok(conversion)
+}
+
+/// Returns true if anything but zeros, which fill the last record of an archive, follows the end marker.
+fn has_data(mut input: impl Read, left: &Cell<u64>) -> io::Result<bool> {
+    let mut bytes = vec![0; 1 << 16];
+    loop {
+        left.set(LONGEST_HEADERS);
+        match input.read(&mut bytes)? {
+            0 => return Ok(false),
+            count if bytes[..count].iter().any(|byte| *byte != 0) => return Ok(true),
+            _ => {}
+        }
+    }
 }
 
 /// Turns the unpacked files into one repository, or each folder into one.
@@ -290,6 +307,28 @@ mod tests {
         assert!(reason(io::Cursor::new(file)).contains("holds more than 16 GiB"));
         let link = entry(EntryType::Symlink, "a", MOST + 1);
         assert!(reason(io::Cursor::new(link)).contains("holds more than 16 GiB"));
+    }
+
+    #[test]
+    fn data_after_the_end_are_named() {
+        let block = |text: &str| [text.as_bytes(), &vec![0; 512 - text.len()]].concat();
+        let file = |name: &str| [entry(EntryType::Regular, name, 6), block("x = 1\n")].concat();
+        let end = vec![0; 1024];
+        let padded = [file("r/a.py"), end.clone(), vec![0; 200_000]].concat();
+        for (archive, is_named) in [
+            (padded.clone(), false),
+            ([&padded[..], &file("r/b.py"), &end].concat(), true),
+            ([file("r/a.py"), end, b"x".to_vec()].concat(), true),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let output = dir.path().join("out");
+            let input = Box::new(io::Cursor::new(archive));
+            let conversion = to_folders(Path::new("r.tar"), input, &output).unwrap();
+            assert_eq!(conversion.records, 1);
+            let problems = conversion.problems.iter().map(ToString::to_string);
+            let named = problems.filter(|told| told.contains("follow its end marker")).count();
+            assert_eq!(named == 1, is_named);
+        }
     }
 
     /// 60 MiB of holes before six bytes, and a file in the pax format, next to a file that is not sparse.

@@ -94,14 +94,16 @@ fn names_behind(path: &str, kept: usize) -> Result<Vec<&str>, PathError> {
     Ok(names)
 }
 
-/// Folders of version control. Programs run commands from these folders: hooks, and programs named in settings.
-const VERSION_CONTROL: [&str; 16] = [
+/// Folders and files of version control. Programs run commands from these: hooks, and programs named in settings.
+const VERSION_CONTROL: [&str; 17] = [
     ".git", ".hg", ".svn", ".bzr", ".jj", ".sl", ".pijul", "_darcs", "_fossil_", ".fslckout",
-    ".fos", ".repo", "_mtn", ".got", ".bk", "bitkeeper",
+    ".fos", ".repo", "_mtn", ".got", ".bk", "bitkeeper", ".p4config",
 ];
 /// Prefixes of the short names that Windows gives these folders; a number follows.
-const SHORT: [&str; 10] =
-    ["git~", "hg~", "hg8b6c~", "svn~", "bzr~", "jj~", "sl~", "pijul~", "fslcko~", "repo~"];
+const SHORT: [&str; 15] = [
+    "git~", "hg~", "hg8b6c~", "svn~", "bzr~", "jj~", "sl~", "pijul~", "fslcko~", "repo~", "fos~",
+    "got~", "bk~", "bitkee~", "p4conf~",
+];
 
 /// Returns a name as the most tolerant file systems see it: two names have the same result if any file system considers them
 /// the same.
@@ -200,6 +202,8 @@ mod tests {
             ".sl",
             ".bzr",
             ".repo",
+            ".p4config",
+            "GOT~1",
         ] {
             assert!(is_version_control(name), "{name:?}");
         }
