@@ -12,8 +12,8 @@ use super::{MOST_TIMES, most_bytes};
 
 type Outcome<T> = Result<T, ParquetError>;
 
-/// Greatest number of elements in a row's list: no repository has as many files, and no training sequence as many tokens.
-const MOST_ELEMENTS: u64 = 1 << 22;
+/// Greatest number of elements in the lists of a row: no repository has as many files, and no training sequence as many tokens.
+pub(super) const MOST_ELEMENTS: u64 = 1 << 22;
 
 /// Number of bytes that the pages of a file may still have when decoded.
 #[derive(Debug, Clone)]

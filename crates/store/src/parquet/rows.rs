@@ -1,5 +1,6 @@
 //! Rows of a Parquet file as JSON, read one after another. For each column, one page and the values of one row are in memory.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Display};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ use parquet::record::Field;
 use parquet::schema::types::{ColumnDescPtr, Type, TypePtr};
 use serde_json::{Map, Value};
 
+use super::pages::MOST_ELEMENTS;
 use super::{BoundedPages, DecodedBytes, MOST_TIMES, most_bytes};
 use crate::error::{Error, Result};
 use crate::files::File;
@@ -65,9 +67,19 @@ fn charge(left: &mut u64, text: u64) -> Outcome<()> {
 pub fn open(file: File) -> Result<SerializedFileReader<std::fs::File>, ParquetError> {
     let mut file = file.into_std();
     super::footer::check(&mut file).map_err(ParquetError::General)?;
+    let bytes = file.metadata().map_or(u64::MAX, |metadata| metadata.len());
     // The package panics on some damaged files.
     let opened = catch_unwind(AssertUnwindSafe(|| SerializedFileReader::new(file)));
-    opened.unwrap_or_else(|_| Err(ParquetError::General("it is damaged".into())))
+    let opened = opened.unwrap_or_else(|_| Err(ParquetError::General("it is damaged".into())))?;
+    // Columns that share bytes would be read again and again, and the package reads some pages without counting them.
+    let groups = opened.metadata().row_groups().iter();
+    let columns = groups.flat_map(|group| group.columns());
+    let sizes = columns.map(|column| column.compressed_size().max(0) as u64);
+    if sizes.fold(0, u64::saturating_add) > bytes {
+        let reason = "its columns have more bytes than the file, so that some of them share bytes";
+        return Err(ParquetError::General(reason.into()));
+    }
+    Ok(opened)
 }
 
 /// Parquet file that is read row by row.
@@ -122,6 +134,11 @@ impl ParquetRows {
         mut row: impl FnMut(Map<String, Value>) -> Result<(), E>,
     ) -> Result<(), E> {
         let (mut left, decoded) = (most_bytes(self.bytes), DecodedBytes::of_file(self.bytes));
+        let mut known = BTreeSet::new();
+        if let Some(twice) = self.fields().iter().find(|field| !known.insert(field.name())) {
+            let reason = format!("two columns have the name '{}'", twice.name());
+            return Err(unreadable(&self.path, reason).into());
+        }
         let names: u64 = self.fields().iter().map(|field| field.name().len() as u64).sum();
         for group in 0..self.file.num_row_groups() {
             let opened = catch_unwind(AssertUnwindSafe(|| self.open_columns(group, &decoded)));
@@ -131,7 +148,17 @@ impl ParquetRows {
             for _ in 0..rows {
                 let read = catch_unwind(AssertUnwindSafe(|| {
                     charge(&mut left, names)?;
-                    let values = columns.iter_mut().map(|column| column.next(&mut left));
+                    let mut count = 0;
+                    let values = columns.iter_mut().map(|column| {
+                        let value = column.next(&mut left)?;
+                        count += value.as_array().map_or(0, |values| values.len() as u64);
+                        if count > MOST_ELEMENTS {
+                            let reason =
+                                format!("a row has lists of more than {MOST_ELEMENTS} elements");
+                            return Err(RowError::Own(reason));
+                        }
+                        Ok(value)
+                    });
                     values.collect::<Outcome<Vec<_>>>()
                 }));
                 let read = read.unwrap_or_else(|_| Err(damage_error()));
@@ -449,6 +476,73 @@ mod tests {
         });
         assert!(read.unwrap_err().to_string().contains("its rows"));
         count
+    }
+
+    #[test]
+    fn the_lists_of_a_row_are_bounded_together() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.parquet");
+        let list = |name| format!("optional group {name} (LIST) {{ repeated double item; }} ");
+        let schema = format!("message t {{ {} {} }}", list("a"), list("b"));
+        let schema = Arc::new(parse_message_type(&schema).unwrap());
+        for (count, is_read) in [(2, true), (2_500_000, false)] {
+            let file = std::fs::File::create(&path).unwrap();
+            let mut file = writer(file, Arc::clone(&schema)).unwrap();
+            let mut group = file.next_row_group().unwrap();
+            let (levels, mut repetition) = (vec![2; count], vec![1; count]);
+            repetition[0] = 0;
+            for _ in 0..2 {
+                let values = vec![0.5; count];
+                column::<DoubleType>(&mut group, &values, Some(&levels), Some(&repetition))
+                    .unwrap();
+            }
+            group.close().unwrap();
+            file.close().unwrap();
+            let read = rows(&path).map(|rows| rows[0]["b"].as_array().unwrap().len());
+            match read {
+                Ok(read) => assert!(is_read && read == count),
+                Err(error) => {
+                    let reason = "a row has lists of more than 4194304 elements";
+                    assert!(!is_read && error.to_string().contains(reason), "{error}");
+                }
+            }
+        }
+    }
+
+    /// The package skips pages of indexes without a limit, so row groups that share them would take their product.
+    #[test]
+    fn row_groups_that_share_bytes_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.parquet");
+        let schema = Arc::new(parse_message_type("message t { required int64 n; }").unwrap());
+        let mut file = writer(std::fs::File::create(&path).unwrap(), schema).unwrap();
+        for _ in 0..2 {
+            let mut group = file.next_row_group().unwrap();
+            column::<Int64Type>(&mut group, &(0..1000).collect::<Vec<_>>(), None, None).unwrap();
+            group.close().unwrap();
+        }
+        file.close().unwrap();
+        assert_eq!(rows(&path).unwrap().len(), 2000);
+        // Without the bytes of the first group, each column claims more than its part.
+        let bytes = std::fs::read(&path).unwrap();
+        let footer = bytes.len() - 8 - {
+            let [length @ .., _, _, _, _] = &bytes[bytes.len() - 8..] else { panic!() };
+            u32::from_le_bytes(length.try_into().unwrap()) as usize
+        };
+        std::fs::write(&path, [b"PAR1", &bytes[footer - 100..]].concat()).unwrap();
+        let error = rows(&path).unwrap_err().to_string();
+        assert!(error.contains("some of them share bytes"), "{error}");
+    }
+
+    #[test]
+    fn columns_of_one_name_are_refused() {
+        let twice = "message t { required double a; required double a; }";
+        let twice = Arc::new(parse_message_type(twice).unwrap());
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.parquet");
+        writer(std::fs::File::create(&path).unwrap(), twice).unwrap().close().unwrap();
+        let error = rows(&path).unwrap_err().to_string();
+        assert!(error.contains("two columns have the name 'a'"), "{error}");
     }
 
     #[test]
