@@ -70,14 +70,20 @@ pub fn suggest<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> Opt
     all_meant(given, known).into_iter().next()
 }
 
+/// Greatest length in bytes of a name that is compared: the time grows with the product of two lengths.
+const LONGEST: usize = 256;
+
 /// Returns the known names that were probably meant, the likeliest first. A second name is included if it is equally near, or
 /// if the given name is a prefix of the second but not of the first.
 fn all_meant<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
+    if given.len() > LONGEST {
+        return Vec::new();
+    }
+    let known = known.into_iter().filter(|name| name.len() <= LONGEST);
     let letters = |text: &str| text.chars().count();
     let is_near = |name: &str| {
         let (given_count, count) = (letters(given), letters(name));
         let most = (given_count.max(count) / 3).max(1);
-        // The given name may be megabytes long.
         given_count.abs_diff(count) <= most
             && given_count.min(count) > 1
             && distance(given, name) <= most
@@ -87,8 +93,7 @@ fn all_meant<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> Vec<&
         let distance = distance(given, name);
         (distance > 1 && !begins(name), distance)
     };
-    let mut found: Vec<&str> =
-        known.into_iter().filter(|name| is_near(name) || begins(name)).collect();
+    let mut found: Vec<&str> = known.filter(|name| is_near(name) || begins(name)).collect();
     found.sort_by_key(rank);
     found.dedup();
     if let [first, rest @ ..] = &found[..] {
@@ -162,4 +167,16 @@ macro_rules! parse_by_name {
             }
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::suggest;
+
+    #[test]
+    fn long_names_are_not_compared() {
+        let [near, long] = [256, 257].map(|length| "a".repeat(length));
+        assert_eq!(suggest(&near[1..], [&*near, &*long]), Some(&*near));
+        assert_eq!(suggest(&long, [&*near, &*long]), None);
+    }
 }

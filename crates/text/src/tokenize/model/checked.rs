@@ -38,6 +38,8 @@ const MARK: usize = 64;
 const WORD: u64 = 1000;
 /// Greatest number of tokens that may be added around a text.
 const AROUND: u64 = 1024;
+/// Number of bytes of special tokens' texts that count as one token.
+const LONG_TOKEN: u64 = 64;
 
 /// Parts of a file except `truncation` and `padding`: no text is truncated or padded.
 #[derive(Serialize, Deserialize)]
@@ -276,6 +278,16 @@ enum TemplatePiece {
 #[derive(Deserialize)]
 struct SpecialTokens {
     ids: Vec<u32>,
+    #[serde(default)]
+    tokens: Vec<String>,
+}
+
+impl SpecialTokens {
+    /// Returns the number of tokens that this one counts for: long texts of tokens are copied for each place, too.
+    fn size(&self) -> u64 {
+        let bytes: usize = self.tokens.iter().map(String::len).sum();
+        (self.ids.len() as u64).max(bytes as u64 / LONG_TOKEN)
+    }
 }
 
 /// Returns the number of tokens of a text that had `tokens` before post-processing.
@@ -297,7 +309,7 @@ fn tokens_around(around: &PostProcessor, mut tokens: u64, steps: &mut usize) -> 
                 }
                 TemplatePiece::SpecialToken { id } => {
                     let special = around.special_tokens.as_ref().and_then(|known| known.get(id));
-                    special.ok_or_else(|| format!("it has no special token {id}"))?.ids.len() as u64
+                    special.ok_or_else(|| format!("it has no special token {id}"))?.size()
                 }
             };
             if sum > AROUND {

@@ -116,6 +116,8 @@ fn parts_that_would_crash_or_grow_are_refused_by_name() {
     let pad = json!({"SpecialToken": {"id": "zz", "type_id": 0}});
     let again = json!({"Sequence": {"id": "A", "type_id": 0}});
     let second = json!({"Sequence": {"id": "B", "type_id": 0}});
+    let mut long_special = template(json!({"SpecialToken": {"id": "<s>", "type_id": 0}}));
+    long_special["special_tokens"]["<s>"]["tokens"] = json!([long]);
     let text = |text: &str| json!({"type": "Precompiled", "precompiled_charsmap": text});
     for (part, value, reason) in [
         ("normalizer", text("/////w=="), "shorter than it says"),
@@ -164,6 +166,7 @@ fn parts_that_would_crash_or_grow_are_refused_by_name() {
             json!({"type": "Sequence", "processors": vec![template(again); 11]}),
             "more than 1024 tokens around a text",
         ),
+        ("post_processor", long_special, "more than 1024 tokens around a text"),
         (
             "added_tokens",
             json!([{
