@@ -465,6 +465,50 @@ def convert_one_field_again_and_again(n, folder):
     return run(folder, "convert", "tasks.jsonl", "--to", "repoeval", "-o", "out.jsonl")
 
 
+def dependent(folder, names):
+    """The conversion of a record of DevEval whose function has these dependencies."""
+    write(folder, "repos/p/a.py", "def f():\n    x = 1\n    return x\n")
+    record = {"namespace": "a.f", "type": "function", "completion_path": "p/a.py", "signature_position": [1, 1], "body_position": [2, 3]}
+    record |= {"dependency": {"intra_class": [], "intra_file": [], "cross_file": names}, "requirement": {}, "tests": ["t"], "indent": 4}
+    write(folder, "records.jsonl", json.dumps(record) + "\n")
+    return run(folder, "convert", "records.jsonl", "--to", "repoeval", "--repos-dir", "repos", "-o", "out.jsonl")
+
+
+@case(200)
+def convert_names_of_a_module(n, folder):
+    write(folder, "repos/p/m.py", LINE * n)
+    return dependent(folder, [f"m.x{number}" for number in range(n)])
+
+
+@case(200)
+def convert_a_name_of_many_parts(n, folder):
+    return dependent(folder, ["a." * n + "b"])
+
+
+@case(100)
+def convert_names_that_a_file_may_import(n, folder):
+    function = "def f():\n    x = 1\n    return x\n"
+    write(folder, "repos/p/m.py", "from a import *\n" * n + function)
+    record = {"problem_ids": 0, "project": "test-apps/p", "module": "m", "entry_point": "f", "focal_function": function, "test": "t"}
+    write(folder, "records.jsonl", json.dumps(record | {"code": "".join(f"a{number} = 1\n" for number in range(n))}) + "\n")
+    return run(folder, "convert", "records.jsonl", "--to", "repoeval", "--repos-dir", "repos", "-o", "out.jsonl")
+
+
+@case(200)
+def validate_many_wrong_values_of_a_long_id(n, folder):
+    write(folder, "wrong.jsonl", json.dumps({"task_id": "x" * 100 * n, "pred": [0] * n}) + "\n")
+    return run(folder, "validate", "wrong.jsonl", "--format", "json", fails=True)
+
+
+@case(2000)
+def eval_predictions_of_an_unknown_long_id(n, folder):
+    metadata = {"task_id": "x" * n, "ground_truth": "x = 1", "fpath_tuple": ["r", "a.py"], "context_start_lineno": 0, "line_no": 1}
+    write(folder, "tasks.jsonl", json.dumps({"prompt": LINE, "metadata": metadata}) + "\n")
+    write(folder, "predictions.jsonl", json.dumps({"task_id": "y" * n, "pred": "a"}) + "\n")
+    write(folder, "repos/r/a.py", LINE)
+    return run(folder, "eval", "--repos-dir", "repos", "--tasks", "tasks.jsonl", "--predictions", "predictions.jsonl", fails=True)
+
+
 @case(2000)
 def convert_prompts_of_many_modes(n, folder):
     metadata = lambda number: {"task_id": f"r/{number}", "ground_truth": "x = 1", "fpath_tuple": ["r", "a.py"], "context_start_lineno": 0, "line_no": number}
