@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -34,6 +33,8 @@ const TRIES: usize = 60;
 const WAITING: usize = 256;
 /// Number of files whose last completion is kept.
 const FILES: usize = 16;
+/// Approximate number of bytes of the lines that wait, and of the completions that are kept; the last one may exceed it.
+const MOST_BYTES: usize = 64 << 20;
 
 /// Request whose completion may be shown.
 #[derive(Debug)]
@@ -50,6 +51,14 @@ pub(crate) struct LearnRequest {
     pub(crate) retrieved: bool,
     /// Request for the completion of the prompt that was not used.
     pub(crate) other: StreamRequest,
+}
+
+impl LearnRequest {
+    /// Returns about the number of bytes in memory: the task and the other prompt contain parts of the text again.
+    fn bytes(&self) -> usize {
+        let fragments: usize = self.found.fragments.iter().map(|one| one.text.len()).sum();
+        4 * self.text.len() + 2 * fragments
+    }
 }
 
 /// Fragments of a prompt, and its right context.
@@ -80,6 +89,15 @@ struct LineOutcome {
     shown: ShownCompletion,
     truth: String,
     accepted: bool,
+    /// Approximate number of bytes in memory.
+    bytes: usize,
+}
+
+/// Number of lines that wait for the model, and of their bytes.
+#[derive(Debug, Default)]
+struct WaitingLines {
+    lines: usize,
+    bytes: usize,
 }
 
 /// Log of labels.
@@ -99,7 +117,7 @@ struct LearnerState {
     last_request: Mutex<Instant>,
     /// Connection of a completion that no editor waits for.
     asking: Mutex<Option<Endpoint>>,
-    waiting: AtomicUsize,
+    waiting: Mutex<WaitingLines>,
     messages: Arc<dyn Messages>,
 }
 
@@ -131,7 +149,7 @@ impl Learner {
             fragments,
             last_request: Mutex::new(Instant::now()),
             asking: Mutex::default(),
-            waiting: 0.into(),
+            waiting: Mutex::default(),
             messages,
         });
         let (shared, endpoint) = (Arc::clone(&state), endpoint.clone());
@@ -158,14 +176,20 @@ impl Learner {
         if let (Some(mut shown), CompletionFate::Written { truth, accepted }) =
             (all.remove(at), seen)
         {
+            let bytes = shown.asked.bytes();
             shown.asked.text = String::new();
-            let waiting = &self.state.waiting;
-            if waiting.fetch_add(1, Relaxed) >= WAITING {
-                waiting.fetch_sub(1, Relaxed);
+            let mut waiting = lock(&self.state.waiting);
+            let count = waiting.lines;
+            if count == WAITING || count > 0 && waiting.bytes + bytes > MOST_BYTES {
+                drop(waiting);
                 self.state.warn(&format!(
-                    "{path}: a line was not labelled, because {WAITING} labels wait for the model"
+                    "{path}: a line was not labelled, because {count} labels wait for the model"
                 ));
-            } else if self.written.send(LineOutcome { shown, truth, accepted }).is_err() {
+                return;
+            }
+            *waiting = WaitingLines { lines: count + 1, bytes: waiting.bytes + bytes };
+            drop(waiting);
+            if self.written.send(LineOutcome { shown, truth, accepted, bytes }).is_err() {
                 self.state
                     .warn(&format!("{path}: a line was not labelled, because the log was closed"));
             }
@@ -184,8 +208,11 @@ impl Learner {
         if is_kept(&all, &asked.task.path) {
             return;
         }
-        if all.len() >= FILES {
-            all.pop_front();
+        let mut bytes: usize =
+            asked.bytes() + all.iter().map(|shown| shown.asked.bytes()).sum::<usize>();
+        while all.len() >= FILES || bytes > MOST_BYTES {
+            let Some(oldest) = all.pop_front() else { break };
+            bytes -= oldest.asked.bytes();
         }
         all.push_back(ShownCompletion { asked, completion, model });
     }
@@ -291,7 +318,7 @@ fn write_labels(
     jobs: &Receiver<LineOutcome>,
 ) {
     while let Ok(written) = jobs.recv() {
-        let path = written.shown.asked.task.path.clone();
+        let (path, bytes) = (written.shown.asked.task.path.clone(), written.bytes);
         let done = patient_completion(state, endpoint, &written.shown.asked)
             .and_then(|other| label(written, other, &state.fragments))
             .map_err(ServeError::from)
@@ -299,7 +326,8 @@ fn write_labels(
         if let Err(error) = done {
             state.warn(&format!("{path}: a line was not labelled: {}", error.with_causes()));
         }
-        state.waiting.fetch_sub(1, Relaxed);
+        let mut waiting = lock(&state.waiting);
+        (waiting.lines, waiting.bytes) = (waiting.lines - 1, waiting.bytes - bytes);
     }
 }
 
@@ -357,8 +385,9 @@ fn other_completion(
 
 /// Returns the label of a line, from the completions with and without retrieval.
 fn label(written: LineOutcome, other: String, fragments: &str) -> Result<Value, Error> {
-    let LineOutcome { shown: ShownCompletion { asked, completion, model }, truth, accepted } =
-        written;
+    let LineOutcome {
+        shown: ShownCompletion { asked, completion, model }, truth, accepted, ..
+    } = written;
     let LearnRequest { mut task, found, signals, retrieved, .. } = asked;
     let completions = if retrieved { [other, completion] } else { [completion, other] };
     let end = task.line_no + line_ends(&truth).max(1);
@@ -509,6 +538,23 @@ mod tests {
         assert_eq!((&metadata["accepted"], &metadata["retrieved"]), (&true.into(), &false.into()));
         assert_eq!(label["fragments"], "chunks ranked by jaccard");
         assert!(begin.elapsed() >= PAUSE / 2, "the model was asked while the user typed");
+    }
+
+    #[test]
+    fn large_texts_wait_one_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let (learner, ..) = learner(&dir, "g(2)");
+        let before = format!("{}\nb = ", "x".repeat(10 << 20));
+        let mut other = asked(&before, before.len());
+        other.task.path = "shop/b.py".into();
+        learner.keep(other, "f(1)".into(), "m".into());
+        for lines in [1, 1] {
+            learner.keep(asked(&before, before.len()), "f(1)".into(), "m".into());
+            assert!(learner.has("shop/a.py") && !learner.has("shop/b.py"));
+            let after = format!("{before}f(1)\n");
+            learner.see("shop/a.py", (&after, after.len()), &(0..after.len()));
+            assert_eq!(lock(&learner.state.waiting).lines, lines);
+        }
     }
 
     #[test]
