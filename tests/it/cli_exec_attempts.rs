@@ -795,6 +795,10 @@ fn a_list_of_more_tests_than_mining_takes_is_refused() {
     place
         .shell(&format!("repoformer eval --exec --mine-tests {args} {list}"))
         .says(&["the list command (--list-tests-cmd) lists more than 10000 tests"]);
+    let list = "--list-tests-cmd 'echo -- -p' --test-cmd 'true {tests}' -o map.jsonl";
+    place
+        .shell(&format!("repoformer eval --exec --mine-tests {args} {list}"))
+        .says(&["lists \"-- -p\": a name that begins with a hyphen or @"]);
 }
 
 /// What tests commonly use sockets for needs none of those that are refused.

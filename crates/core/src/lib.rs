@@ -55,7 +55,7 @@
 //! let shown = FragmentTextSettings { align: Align::Extend, most: 10, full_paths: false, visibility };
 //! let settings = BuilderSettings { mode, form: QueryForm::Window, shown, budget: RepoCoderBudget::default() };
 //! let prompt = Builder::new(&windows, &P50k, settings).build(&task, Some(found));
-//! assert!(prompt.text.contains("# io.py\n") && prompt.text.ends_with(&task.prompt));
+//! assert!(prompt.text.contains("# io.py\n") && prompt.text.ends_with(&*task.prompt));
 //! let prediction = "        return json.load(stream)".to_owned();
 //! assert_eq!(Metric::RepoCoder.score(&task.ground_truth, &[prediction], task.language()), [1.0, 1.0]);
 //! ```

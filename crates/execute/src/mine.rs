@@ -297,6 +297,13 @@ impl Work<'_> {
                     format!(" lists more than {MOST_LISTED} tests, and each may run once per task");
                 return Err(message!["the ", UserChoice::ListCommand, end]);
             }
+            if let Some(name) = tests.iter().find(|name| name.starts_with(['-', '@'])) {
+                let end = format!(
+                    " lists {:?}: a name that begins with a hyphen or @ could be taken for an option",
+                    tail(name, 100)
+                );
+                return Err(message!["the ", UserChoice::ListCommand, end]);
+            }
             if tests.is_empty() {
                 let end = tail(output.trim(), 300);
                 let end = format!(" lists no test: {end}");

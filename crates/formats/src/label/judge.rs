@@ -183,7 +183,7 @@ mod tests {
     use std::path::PathBuf;
 
     use repoformer_core::postprocess::Postprocess;
-    use repoformer_store::manifest::read_beside;
+    use repoformer_store::manifest::{beside, read_beside};
 
     use super::*;
     use crate::merge::merge;
@@ -305,6 +305,30 @@ mod tests {
         assert_eq!(read("own"), read("same"));
         let shard = |name: &str| read_beside(&inputs.path(name)).unwrap()["shard"].clone();
         assert_eq!(shard("own"), shard("labels-0"));
+    }
+
+    #[test]
+    fn positions_that_cannot_be_are_refused() {
+        let inputs = Inputs::new();
+        let parts = [0, 1].map(|index| {
+            let output = format!("labels-{index}");
+            inputs.judge(FILES, &output, Shard::all(2).nth(index)).unwrap();
+            inputs.path(&output)
+        });
+        let manifest = beside(&parts[1]);
+        let written = read_beside(&parts[1]).unwrap();
+        let count = written["shard"]["records"].as_array().unwrap().len();
+        for (first, step, reason) in
+            [(0, 1, "it has a position of another record"), (9, -1, "its positions do not ascend")]
+        {
+            let mut forged = written.clone();
+            forged.shift_remove("record_checksum");
+            let positions = (0..count as i64).map(|number| json!([first + step * number, 1]));
+            forged["shard"]["records"] = positions.collect();
+            std::fs::write(&manifest, Value::Object(forged).to_string()).unwrap();
+            let refused = merge(&parts, &inputs.path("merged")).unwrap_err().to_string();
+            assert!(refused.contains(reason), "{refused}");
+        }
     }
 
     #[test]

@@ -138,6 +138,9 @@ impl ShardFile {
         let ShardLine { part, records } =
             serde_json::from_value(of_shard).map_err(|_| damaged())?;
         let shard = part.parse().map_err(|_| damaged())?;
+        if !records.0.is_sorted_by(|one, other| one.0 < other.0) {
+            return Err(Error::from_damage(&beside(path), "its positions do not ascend"));
+        }
         for field in ["output", "counts"] {
             manifest.remove(field);
         }
@@ -267,6 +270,10 @@ fn interleave(
         readers.push(jsonl::open(&part.path)?);
     }
     runs.sort_unstable();
+    if let Some(twice) = runs.windows(2).find(|two| two[0].0 == two[1].0) {
+        let path = beside(&parts[twice[1].2].path);
+        return Err(Error::from_damage(&path, "it has a position of another record"));
+    }
     let mut line = Vec::new();
     let unlike = |part: &ShardFile| {
         let reason = "does not have the records that its manifest lists";
