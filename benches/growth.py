@@ -494,6 +494,25 @@ def convert_names_that_a_file_may_import(n, folder):
     return run(folder, "convert", "records.jsonl", "--to", "repoeval", "--repos-dir", "repos", "-o", "out.jsonl")
 
 
+@case(500)
+def complete_a_prompt_of_one_special_token(n, folder):
+    metadata = {"task_id": "r/0", "ground_truth": "x = 1", "fpath_tuple": ["r", "a.py"], "context_start_lineno": 0, "line_no": 1, "row": 0}
+    prompt = "<fim_prefix>a<fim_suffix>" + "<eof>" * n
+    write(folder, "prompts.jsonl", json.dumps({"prompt": prompt, "metadata": metadata | {"prompt_style": "repoformer"}}) + "\n")
+    return run(folder, "complete", "--prompts", "prompts.jsonl", "-o", "out.jsonl")
+
+
+@case(200)
+def validate_stop_texts_and_answers_of_a_sample(n, folder):
+    place = {"fpath_tuple": ["r", "a.py"], "line_no": 1, "row": 0}
+    doc = {"prompt": "x\n", "withheld": " " * n, "target": "x = 1", "task_id": "r/0", "metadata": place}
+    until = {"until": [f"stop-{number}" for number in range(n)], "max_gen_toks": 10, "temperature": 0.0, "do_sample": False}
+    sample = {"doc_id": 0, "doc": doc, "target": "x = 1", "arguments": {"gen_args_0": {"arg_0": "x\n", "arg_1": until}}, "resps": [["b"] * n]}
+    sample |= {"filtered_resps": ["b"], "filter": "none", "metrics": [], "doc_hash": "a", "prompt_hash": "b", "target_hash": "c"}
+    write(folder, "samples.jsonl", json.dumps(sample) + "\n")
+    return run(folder, "validate", "samples.jsonl")
+
+
 @case(200)
 def validate_many_wrong_values_of_a_long_id(n, folder):
     write(folder, "wrong.jsonl", json.dumps({"task_id": "x" * 100 * n, "pred": [0] * n}) + "\n")

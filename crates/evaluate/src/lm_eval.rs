@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use repoformer_core::completion::{Ending, completion_span};
+use repoformer_core::completion::AnswerCut;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_store::error::Result;
 use repoformer_store::jsonl::{Fields, Object};
@@ -67,10 +67,10 @@ pub fn as_prediction(path: &Path, line: usize, record: Object) -> Result<Object>
     let stops = asked.get("stop").and_then(Value::as_array).into_iter().flatten();
     let stops = stops.filter_map(Value::as_str).filter(|stop| !stop.is_empty());
     let stops: Vec<String> = stops.map(str::to_owned).collect();
+    let cut = AnswerCut::new(&stops, withheld);
     let choice = |answer: &Value| {
         let written = answer.as_str().ok_or_else(|| fields.error(ONE_REQUEST))?;
-        let restore = |text| Ending::BeforeWhitespace.restore(withheld, text);
-        let text = &written[completion_span(&stops, withheld, written, restore)];
+        let text = &written[cut.span(written)];
         let mut choice = json!({ "text": text });
         if text != written {
             choice["written"] = written.into();

@@ -1,12 +1,12 @@
 //! The completion in a server's text: without the white space at the prompt's end, up to the first stop text.
 //!
 //! A request has at most four stop texts. Some servers keep stop texts in the text that they return (TGI), and others ignore
-//! them. So every text is cut here at every stop text: as a whole by [`span`], and piece by piece by [`CompletionCut`].
+//! them. So every text is cut here at every stop text: as a whole by [`AnswerCut`], and piece by piece by [`CompletionCut`].
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::Ending;
+use super::{Ending, ending};
 
 /// Maximum number of stop texts in a request: OpenAI's API, vLLM and TGI refuse more.
 pub const MOST_STOPS: usize = 4;
@@ -126,6 +126,11 @@ impl Machine {
         None
     }
 
+    /// Returns the length of a text up to the first stop text.
+    fn before_stop(&self, text: &str) -> usize {
+        self.find(&mut 0, text).map_or(text.len(), |(end, length)| end - length)
+    }
+
     /// Returns the length of the text's suffix that may begin a stop text.
     fn pending(&self, at: usize) -> usize {
         self.states.get(at).map_or(0, |state| state.length)
@@ -141,24 +146,43 @@ fn split_stops<'s>(stops: &'s [String], removed: &str) -> [Vec<&'s str>; 2] {
     })
 }
 
-/// Returns the length of a text up to the first stop text.
-fn before_stop(stops: &[&str], text: &str) -> usize {
-    let found = Machine::new(stops.iter().copied()).find(&mut 0, text);
-    found.map_or(text.len(), |(end, length)| end - length)
+/// Cut of the completions that a server returned for one prompt.
+///
+/// ```
+/// use repoformer_core::completion::AnswerCut;
+/// let cut = AnswerCut::new(&["\ndef ".into()], "\n    ");
+/// assert_eq!(cut.span("\n    return x\ndef g():"), 5..13);
+/// ```
+#[derive(Debug)]
+pub struct AnswerCut<'r> {
+    sent: Machine,
+    held_back: Machine,
+    withheld: ending::WithheldSpace<'r>,
 }
 
-/// Returns the range of the completion in a server's text. `restore` removes the withheld white space from the beginning.
-pub fn span<'w>(
-    stops: &[String],
-    removed: &str,
-    written: &'w str,
-    restore: impl Fn(&'w str) -> &'w str,
-) -> Range<usize> {
-    let [held_back, sent] = split_stops(stops, removed);
-    let end = before_stop(&sent, written);
-    let text = restore(&written[..end]);
-    let start = end - text.len();
-    start..start + before_stop(&held_back, text)
+impl<'r> AnswerCut<'r> {
+    /// Creates a cut at these stop texts, for a prompt that was sent without the white space `removed` at its end.
+    pub fn new(stops: &[String], removed: &'r str) -> Self {
+        let [held_back, sent] = split_stops(stops, removed).map(Machine::new);
+        Self { sent, held_back, withheld: ending::WithheldSpace::new(removed) }
+    }
+
+    /// Returns the range of the completion in a server's text.
+    pub fn span(&self, written: &str) -> Range<usize> {
+        self.span_with(written, |text| self.withheld.restore(text))
+    }
+
+    /// Returns the range of the completion, if `restore` removes the withheld white space from the beginning.
+    pub(super) fn span_with<'w>(
+        &self,
+        written: &'w str,
+        restore: impl Fn(&'w str) -> &'w str,
+    ) -> Range<usize> {
+        let end = self.sent.before_stop(written);
+        let text = restore(&written[..end]);
+        let start = end - text.len();
+        start..start + self.held_back.before_stop(text)
+    }
 }
 
 /// Cut of a completion that arrives in pieces.
@@ -379,8 +403,7 @@ mod tests {
             pieces in proptest::collection::vec("[ab\n ]{0,3}", 0..9),
         ) {
             let written = pieces.concat();
-            let restore = |text| Ending::BeforeWhitespace.restore(&removed, text);
-            let whole = &written[span(&stops, &removed, &written, restore)];
+            let whole = &written[AnswerCut::new(&stops, &removed).span(&written)];
             let mut cut = CompletionCut::new(stops.clone(), &removed);
             let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
             prop_assert_eq!(in_pieces(&mut cut, &pieces), whole);

@@ -57,25 +57,7 @@ impl Ending {
     /// assert_eq!(of(" ", " x + 1"), "x + 1");
     /// ```
     pub fn restore<'w>(self, removed: &str, written: &'w str) -> &'w str {
-        let (lines, indentation) = match removed.rfind('\n') {
-            Some(at) => (removed[..=at].matches('\n').count(), &removed[at + 1..]),
-            None => (0, removed),
-        };
-        let mut rest = written;
-        for line in 0..lines {
-            match rest.find('\n') {
-                // After the first line end, only blank lines can be withheld ones.
-                Some(end) if line == 0 || rest[..end].trim_matches(SPACE).is_empty() => {
-                    rest = &rest[end + 1..];
-                }
-                Some(_) => break,
-                None if line == 0 => return "",
-                None => break,
-            }
-        }
-        let equal = rest.bytes().zip(indentation.bytes()).take_while(|(a, b)| a == b);
-        let same = equal.count();
-        &rest[same..]
+        WithheldSpace::new(removed).restore(written)
     }
 
     /// Returns the completion in a chat model's answer, which may start anywhere: only repeated white space is removed.
@@ -94,6 +76,41 @@ impl Ending {
             Some(end) if !begins_a_line => self.restore(&removed[end + 1..], written),
             _ => self.restore(removed, written),
         }
+    }
+}
+
+/// White space that was withheld at the end of a prompt.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WithheldSpace<'r> {
+    lines: usize,
+    /// White space after the last line end.
+    indentation: &'r str,
+}
+
+impl<'r> WithheldSpace<'r> {
+    pub(super) fn new(removed: &'r str) -> Self {
+        let start = removed.rfind('\n').map_or(0, |at| at + 1);
+        let (lines, indentation) = removed.split_at(start);
+        Self { lines: lines.matches('\n').count(), indentation }
+    }
+
+    /// Returns the completion after the white space, as [`Ending::restore`] does.
+    pub(super) fn restore<'w>(&self, written: &'w str) -> &'w str {
+        let mut rest = written;
+        for line in 0..self.lines {
+            match rest.find('\n') {
+                // After the first line end, only blank lines can be withheld ones.
+                Some(end) if line == 0 || rest[..end].trim_matches(SPACE).is_empty() => {
+                    rest = &rest[end + 1..];
+                }
+                Some(_) => break,
+                None if line == 0 => return "",
+                None => break,
+            }
+        }
+        let equal = rest.bytes().zip(self.indentation.bytes()).take_while(|(a, b)| a == b);
+        let same = equal.count();
+        &rest[same..]
     }
 }
 

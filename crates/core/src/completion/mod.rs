@@ -19,7 +19,7 @@ pub use answer::{
     TokenProbability, check_answer, check_choice, choices, drop_secrets, is_complete, logarithm,
     samples, samples_of_any, tokens,
 };
-pub use cut::{CompletionCut, MOST_STOPS, span as completion_span};
+pub use cut::{AnswerCut, CompletionCut, MOST_STOPS};
 pub use ending::Ending;
 pub use excerpt::{SHOWN, error_in, excerpt, message_in};
 pub use request::{Api, CompletionRequest};

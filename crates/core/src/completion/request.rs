@@ -7,7 +7,7 @@ use repoformer_store::artifact::digest_parts;
 use repoformer_text::named;
 use serde_json::{Map, Value, json};
 
-use super::cut::{self, MOST_STOPS, find_withheld, holds_any};
+use super::cut::{AnswerCut, MOST_STOPS, find_withheld, holds_any};
 use super::{CompletionCut, Ending};
 
 /// A server's API for completions.
@@ -219,7 +219,7 @@ impl CompletionRequest {
     /// Returns the range of the completion in the server's text.
     pub fn span(&self, prompt: &str, written: &str) -> Range<usize> {
         let (_, removed) = self.ending.split(prompt);
-        cut::span(&self.stop, removed, written, |text| match self.api {
+        AnswerCut::new(&self.stop, removed).span_with(written, |text| match self.api {
             Api::Completions => self.ending.restore(removed, text),
             Api::Chat => self.ending.restore_answer(removed, text),
         })

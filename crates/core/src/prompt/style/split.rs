@@ -1,7 +1,7 @@
 //! Splits a prompt into its contexts.
 
 use super::cross_file::Block;
-use super::template::{Piece, Presence, Slot, first_special};
+use super::template::{Piece, Presence, Slot};
 use super::{Slots, Style};
 
 /// Presence of a fragment's slots.
@@ -26,14 +26,48 @@ impl Style {
     /// # Ok::<(), repoformer_store::error::Error>(())
     /// ```
     pub fn split<'t>(&self, text: &'t str) -> Option<Slots<'t>> {
+        let specials = SpecialTokens::find(text, &self.specials);
         let matched = |comments| {
             Presence::all().find_map(|presence| {
-                let matcher = Matcher { style: self, comments };
+                let matcher = Matcher { style: self, comments, text, specials: &specials };
                 let pieces = self.template.pieces(presence);
-                matcher.match_from(&pieces, text, Slots::default())
+                matcher.match_from(&pieces, 0, Slots::default())
             })
         };
         matched(Comments::Usual).or_else(|| matched(Comments::Any))
+    }
+}
+
+/// Places of special tokens in a text.
+struct SpecialTokens {
+    /// Starts, ascending, each with the least end of the tokens that begin there or later.
+    least_ends: Vec<(usize, usize)>,
+}
+
+impl SpecialTokens {
+    fn find(text: &str, specials: &[String]) -> Self {
+        let mut places = Vec::new();
+        for special in specials.iter().filter(|special| !special.is_empty()) {
+            let mut from = 0;
+            while let Some(at) = text[from..].find(special.as_str()).map(|at| from + at) {
+                places.push((at, at + special.len()));
+                // A token may overlap itself.
+                from = text.ceil_char_boundary(at + 1);
+            }
+        }
+        places.sort_unstable();
+        let mut least = usize::MAX;
+        for (_, end) in places.iter_mut().rev() {
+            least = least.min(*end);
+            *end = least;
+        }
+        Self { least_ends: places }
+    }
+
+    /// Returns the end of the first token that begins at a position or later, or the greatest number.
+    fn first_end(&self, from: usize) -> usize {
+        let next = self.least_ends.partition_point(|(start, _)| *start < from);
+        self.least_ends.get(next).map_or(usize::MAX, |(_, end)| *end)
     }
 }
 
@@ -46,36 +80,55 @@ enum Comments {
     Any,
 }
 
-struct Matcher<'s> {
+struct Matcher<'s, 't> {
     style: &'s Style,
     comments: Comments,
+    text: &'t str,
+    specials: &'s SpecialTokens,
 }
 
-impl Matcher<'_> {
-    /// Matches the pieces with a whole text.
-    fn match_from<'t>(
-        &self,
-        pieces: &[Piece<'_>],
-        text: &'t str,
-        found: Slots<'t>,
-    ) -> Option<Slots<'t>> {
+impl<'t> Matcher<'_, 't> {
+    /// Matches the pieces with the text from a position to its end.
+    fn match_from(&self, pieces: &[Piece<'_>], at: usize, found: Slots<'t>) -> Option<Slots<'t>> {
+        let text = &self.text[at..];
         let Some((first, others)) = pieces.split_first() else {
             return text.is_empty().then_some(found);
         };
         match first {
             Piece::Special(literal) | Piece::Plain(literal) => {
-                self.match_from(others, text.strip_prefix(literal)?, found)
+                text.starts_with(literal).then_some(())?;
+                self.match_from(others, at + literal.len(), found)
             }
-            Piece::Slot(slot) => self.ends(*slot, others, text).into_iter().find_map(|end| {
-                let value = self.value(*slot, &text[..end])?;
-                let found = with(found, *slot, value);
-                self.match_from(others, &text[end..], found)
-            }),
+            Piece::Slot(slot) => {
+                let longest = self.longest(*slot, at);
+                let ends = self.ends(*slot, others, at, longest).into_iter();
+                ends.take_while(|end| *end <= longest).find_map(|end| {
+                    let found = with(found, *slot, self.value(*slot, &text[..end]));
+                    self.match_from(others, at + end, found)
+                })
+            }
         }
     }
 
-    /// Returns the positions at which the text of a slot at the start of `text` may end, before `others`.
-    fn ends(&self, slot: Slot, others: &[Piece<'_>], text: &str) -> Vec<usize> {
+    /// Returns the greatest length of a slot's text at a position: only a cross-file context may contain special tokens, and a name
+    /// is on one line.
+    fn longest(&self, slot: Slot, at: usize) -> usize {
+        let text = &self.text[at..];
+        let before_special = || (self.specials.first_end(at) - 1).min(self.text.len()) - at;
+        match slot {
+            Slot::CrossFile => text.len(),
+            Slot::Repository | Slot::Path => {
+                let longest = before_special();
+                memchr::memchr(b'\n', &text.as_bytes()[..longest]).unwrap_or(longest)
+            }
+            _ => before_special(),
+        }
+    }
+
+    /// Returns the lengths that the text of a slot at a position may have before `others`, ascending except for cross-file contexts.
+    /// Lengths above `longest` may be missing.
+    fn ends(&self, slot: Slot, others: &[Piece<'_>], at: usize, longest: usize) -> Vec<usize> {
+        let text = &self.text[at..];
         let as_comments = self.style.fragment.is_none();
         if slot == Slot::CrossFile && as_comments && self.comments == Comments::Usual {
             return self.ends_of_comments(text);
@@ -83,6 +136,7 @@ impl Matcher<'_> {
         match others.first() {
             None => vec![text.len()],
             Some(Piece::Special(literal) | Piece::Plain(literal)) => {
+                let text = &text[..text.ceil_char_boundary(longest.saturating_add(literal.len()))];
                 text.match_indices(literal).map(|(at, _)| at).collect()
             }
             Some(Piece::Slot(Slot::CrossFile)) if as_comments => {
@@ -126,15 +180,12 @@ impl Matcher<'_> {
         ends
     }
 
-    /// Returns the content of a slot; `None` if the slot cannot have this text.
-    fn value<'t>(&self, slot: Slot, text: &'t str) -> Option<&'t str> {
-        match slot {
-            Slot::CrossFile if self.style.fragment.is_none() => {
-                Some(text.strip_prefix(self.style.lead.as_str()).unwrap_or(text))
-            }
-            Slot::CrossFile => Some(text),
-            Slot::Repository | Slot::Path if text.contains('\n') => None,
-            _ => first_special(text, &self.style.specials).is_none().then_some(text),
+    /// Returns the content of a slot with this text.
+    fn value(&self, slot: Slot, text: &'t str) -> &'t str {
+        if slot == Slot::CrossFile && self.style.fragment.is_none() {
+            text.strip_prefix(self.style.lead.as_str()).unwrap_or(text)
+        } else {
+            text
         }
     }
 }
@@ -148,4 +199,89 @@ fn with<'t>(mut slots: Slots<'t>, slot: Slot, value: &'t str) -> Slots<'t> {
         Slot::Path | Slot::Text => slots.path = value,
     }
     slots
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::template::first_special;
+    use super::*;
+
+    impl<'t> Matcher<'_, 't> {
+        /// Matches as [`match_from`](Self::match_from) does, but tries every end of each slot.
+        fn match_plainly(
+            &self,
+            pieces: &[Piece<'_>],
+            at: usize,
+            found: Slots<'t>,
+        ) -> Option<Slots<'t>> {
+            let text = &self.text[at..];
+            let Some((first, others)) = pieces.split_first() else {
+                return text.is_empty().then_some(found);
+            };
+            let slot = match first {
+                Piece::Special(literal) | Piece::Plain(literal) => {
+                    text.starts_with(literal).then_some(())?;
+                    return self.match_plainly(others, at + literal.len(), found);
+                }
+                Piece::Slot(slot) => *slot,
+            };
+            self.ends(slot, others, at, text.len()).into_iter().find_map(|end| {
+                let value = &text[..end];
+                let is_name = matches!(slot, Slot::Repository | Slot::Path);
+                let is_special = || {
+                    first_special(value, &self.style.specials).is_some() && slot != Slot::CrossFile
+                };
+                if is_name && value.contains('\n') || is_special() {
+                    return None;
+                }
+                self.match_plainly(others, at + end, with(found, slot, self.value(slot, value)))
+            })
+        }
+    }
+
+    /// Returns a style, and its template with slots of special tokens, other text that prompts have, and letters.
+    fn style_and_text() -> impl Strategy<Value = (Style, String)> {
+        let names: Vec<&str> = Style::names().collect();
+        let style = (prop::sample::select(names), 0..16_usize);
+        style.prop_flat_map(|(name, presence)| {
+            let style: Style = name.parse().unwrap();
+            let mut parts = style.specials.clone();
+            parts.extend(["a", "é", "\n", "a.py", "# ", "\n\n", "aa"].map(str::to_owned));
+            parts.push(style.lead.clone());
+            let value = prop::collection::vec(prop::sample::select(parts), 0..4);
+            let values = prop::collection::vec(value, 5);
+            (Just(style), values).prop_map(move |(style, values)| {
+                let mut values = values.iter().map(|parts| parts.concat());
+                let pieces = style.template.pieces(Presence::all().nth(presence).unwrap());
+                let text = pieces.iter().map(|piece| match piece {
+                    Piece::Special(literal) | Piece::Plain(literal) => (*literal).to_owned(),
+                    Piece::Slot(_) => values.next().unwrap_or_default(),
+                });
+                let text = text.collect();
+                (style, text)
+            })
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn slots_end_where_every_end_is_tried((style, text) in style_and_text()) {
+            let specials = SpecialTokens::find(&text, &style.specials);
+            for comments in [Comments::Usual, Comments::Any] {
+                for presence in Presence::all() {
+                    let matcher = Matcher { style: &style, comments, text: &text, specials: &specials };
+                    let pieces = style.template.pieces(presence);
+                    let [fast, slow] = [
+                        matcher.match_from(&pieces, 0, Slots::default()),
+                        matcher.match_plainly(&pieces, 0, Slots::default()),
+                    ];
+                    prop_assert_eq!(fast, slow);
+                }
+            }
+        }
+    }
 }
