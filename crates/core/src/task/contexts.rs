@@ -1,4 +1,4 @@
-//! Left contexts of one file, stored once: those of its tasks overlap.
+//! The left contexts of a file's tasks overlap, so they are stored as parts of one text.
 
 use std::collections::BTreeMap;
 

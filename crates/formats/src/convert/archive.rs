@@ -96,7 +96,7 @@ pub(crate) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Re
             "has no end marker, so it is truncated and files may be missing; download it again";
         conversion.problems.push(refused(reason.into()));
     } else if has_data(rest, &left).map_err(cannot_read)? {
-        let reason = "another archive or other data follow its end marker, and are left out; pass each archive by itself";
+        let reason = "data after its end marker, such as a second archive, is left out; pass each archive separately";
         conversion.problems.push(refused(reason.into()));
     }
     let left_out =
@@ -326,7 +326,7 @@ mod tests {
             let conversion = to_folders(Path::new("r.tar"), input, &output).unwrap();
             assert_eq!(conversion.records, 1);
             let problems = conversion.problems.iter().map(ToString::to_string);
-            let named = problems.filter(|told| told.contains("follow its end marker")).count();
+            let named = problems.filter(|told| told.contains("data after its end marker")).count();
             assert_eq!(named == 1, is_named);
         }
     }
