@@ -108,6 +108,7 @@ const ATTEMPTS: &[(&str, bool, bool)] = &[
     ("guard-choice", false, true),
     ("guard-signals", false, false),
     ("attributes", false, false),
+    ("flags", false, false),
     ("places", false, false),
     ("moved-pages", false, false),
     ("requests-of-disks", false, false),

@@ -1,7 +1,7 @@
 //! Snapshots of a copy's state, and restoring them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub(super) struct Snapshot {
     entries: BTreeMap<PathBuf, PathMetadata>,
 }
 
-/// Metadata of a path. Any change updates the change time, which programs cannot set.
+/// Metadata of a path. Most changes update the change time, which programs cannot set; writing to a mapped file in memory (tmpfs) does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct PathMetadata {
     inode: u64,
@@ -85,7 +85,11 @@ pub(super) fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -
             let is_folder = entry.file_type().is_dir();
             let now = PathMetadata::from_metadata(&entry.metadata()?);
             match snapshot.entries.get(&path) {
-                Some(before) if *before == now => {
+                Some(before)
+                    if *before == now
+                        && (!entry.file_type().is_file()
+                            || is_same_file(entry.path(), &pristine.join(&path))) =>
+                {
                     seen.insert(path);
                 }
                 Some(before) if is_folder && before.inode == now.inode => {
@@ -110,6 +114,24 @@ pub(super) fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -
         snapshot.entries.insert(path, PathMetadata::from_metadata(&files::symlink_metadata(&to)?));
     }
     Ok(())
+}
+
+/// Returns true if two files can be read and have the same content.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let compare = || {
+        let open = |path| files::File::open(path).map(BufReader::new);
+        let (mut one, mut other) = (open(one)?, open(other)?);
+        loop {
+            let (left, right) = (one.fill_buf()?, other.fill_buf()?);
+            let count = left.len().min(right.len());
+            if count == 0 || left[..count] != right[..count] {
+                return io::Result::Ok(left.is_empty() && right.is_empty());
+            }
+            one.consume(count);
+            other.consume(count);
+        }
+    };
+    compare().unwrap_or(false)
 }
 
 #[cfg(test)]
@@ -175,6 +197,23 @@ mod tests {
         fs::remove_dir_all(&copy).unwrap();
         restore(&copy, &pristine, &mut snapshot).unwrap();
         assert_eq!(digest(&copy, &[]).unwrap(), before);
+    }
+
+    /// Writing to a mapped file in memory changes no time; here, the snapshot is of the changed file.
+    #[test]
+    fn content_that_changed_without_its_time_is_restored() {
+        let dir = tempfile::tempdir().unwrap();
+        let (copy, pristine) = (dir.path().join("c"), dir.path().join("p"));
+        for (folder, text) in [(&copy, "y"), (&pristine, "x")] {
+            fs::create_dir(folder).unwrap();
+            fs::write(folder.join("a.py"), text.repeat(100_000)).unwrap();
+            fs::write(folder.join("same.py"), "x").unwrap();
+        }
+        let mut snapshot = Snapshot::from_folder(&copy).unwrap();
+        let same = fs::metadata(copy.join("same.py")).unwrap().ino();
+        restore(&copy, &pristine, &mut snapshot).unwrap();
+        assert_eq!(fs::read_to_string(copy.join("a.py")).unwrap(), "x".repeat(100_000));
+        assert_eq!(fs::metadata(copy.join("same.py")).unwrap().ino(), same, "it is left as it is");
     }
 
     /// If a run replaced the folder by a link, restoring it would empty the link's target.

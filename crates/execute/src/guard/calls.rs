@@ -304,6 +304,12 @@ const PR_SET_MEMORY_MERGE: u64 = 67;
 /// Requests to files that reserve a part of the disk at once, as `fallocate` does.
 const RESERVING: [u64; 3] = [0x4030_5828, 0x4030_582a, 0x4030_5839];
 
+/// Requests that set flags of a file or folder, such as "no links can be made here", which remain when a copy is restored:
+/// `FS_IOC_SETFLAGS`, also of 32 bits, and `FS_IOC_FSSETXATTR`.
+const FLAGS: [u64; 3] = [0x4008_6602, 0x4004_6602, 0x401c_5820];
+/// Call that sets them, too (`file_setattr`, Linux 6.17).
+const FILE_SETATTR: i64 = 469;
+
 /// Bits of a request to a file that hold its type, and the type of btrfs: some of its requests show other folders of the file system, or
 /// make folders that cannot be removed. Programs that share blocks between files then copy the blocks.
 const BTRFS: (u64, u64) = (0xff00, 0x9400);
@@ -459,6 +465,10 @@ impl Filters {
             [ATTRIBUTES, MOVES].map(|calls| BTreeMap::from(calls.map(|call| (call, Vec::new()))));
         let (mask, btrfs) = BTRFS;
         let mut requests = vec![one((1, SeccompCmpOp::MaskedEq(mask), btrfs))?];
+        unsupported.insert(FILE_SETATTR, Vec::new());
+        for request in FLAGS {
+            requests.push(one((1, SeccompCmpOp::Eq, request))?);
+        }
         if !guarded.may_reserve {
             for request in RESERVING {
                 requests.push(one((1, SeccompCmpOp::Eq, request))?);
@@ -554,6 +564,7 @@ fn of_x32() -> impl Iterator<Item = i64> {
         libc::SYS_sched_setattr,
         libc::SYS_mmap,
         libc::SYS_fallocate,
+        FILE_SETATTR,
         #[cfg(target_arch = "x86_64")]
         libc::SYS_modify_ldt,
     ];

@@ -356,7 +356,7 @@ pub(super) fn homes() -> Vec<PathBuf> {
 }
 
 /// Variables that name the place of a file or folder which is otherwise in a home folder.
-const MOVED: [(&str, &str); 13] = [
+const MOVED: [(&str, &str); 21] = [
     ("XDG_CONFIG_HOME", ".config/"),
     ("XDG_DATA_HOME", ".local/share/"),
     ("CARGO_HOME", ".cargo/"),
@@ -370,6 +370,14 @@ const MOVED: [(&str, &str); 13] = [
     ("PGPASSFILE", ".pgpass"),
     ("NPM_CONFIG_USERCONFIG", ".npmrc"),
     ("NETRC", ".netrc"),
+    ("GOOGLE_APPLICATION_CREDENTIALS", ".config/gcloud"),
+    ("CLOUDSDK_CONFIG", ".config/gcloud"),
+    ("AZURE_CONFIG_DIR", ".azure"),
+    ("GH_CONFIG_DIR", ".config/gh"),
+    ("HF_TOKEN_PATH", ".huggingface/token"),
+    ("REGISTRY_AUTH_FILE", ".config/containers/auth.json"),
+    ("CLAUDE_CONFIG_DIR", ".claude"),
+    ("CODEX_HOME", ".codex"),
 ];
 
 /// Returns the places of secrets that are otherwise below a folder of a home folder.
@@ -391,11 +399,15 @@ pub(super) fn secret_places(homes: &[PathBuf]) -> Vec<PathBuf> {
     });
     let system = [
         "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers",
-        "/etc/sudoers.d", "/etc/ssl/private",
+        "/etc/sudoers.d", "/etc/ssl/private", "/run/secrets", "/run/credentials",
     ];
+    // With a network, the rest of `/run` is visible. Podman's keys are there.
+    let of_sessions = fs::read_dir("/run/user").into_iter().flatten().flatten();
+    let of_sessions = of_sessions.map(|folder| folder.path().join("containers/auth.json"));
     let keys = fs::read_dir("/etc/ssh").into_iter().flatten().flatten().map(|entry| entry.path());
     let keys = keys.filter(|path| path.to_string_lossy().ends_with("_key"));
-    let all = of_user.chain(moved.flatten()).chain(system.map(PathBuf::from)).chain(keys);
+    let system = system.map(PathBuf::from).into_iter().chain(of_sessions);
+    let all = of_user.chain(moved.flatten()).chain(system).chain(keys);
     let mut found: Vec<PathBuf> = all.filter(|path| path.exists()).collect();
     found.sort();
     found.dedup();
