@@ -240,6 +240,27 @@ fn a_selected_entry_is_the_beginning_of_the_completion() {
     assert_eq!(found["result"]["items"], json!([{"insertText": "al(1)"}]), "{found}");
 }
 
+/// An editor may have opened a stranger's repository, whose `data` leads anywhere.
+#[cfg(unix)]
+#[test]
+fn a_default_cache_that_is_a_link_is_refused() {
+    let place = Place::new();
+    let (url, _) = server(|_| ok(&text_answer("x")));
+    place.write("victim/cache/own.txt", "own");
+    std::os::unix::fs::symlink("victim", place.path("data")).unwrap();
+    let args = ["--repos-dir", "repos", "--repo", "alpha", "--endpoint", &url];
+    let refused = Session::start(&place, &args).ask(1, "initialize", json!({"capabilities": {}}));
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(
+        message.contains("data: the cache would be written where this link leads"),
+        "{refused}"
+    );
+    assert_eq!(place.files("victim").len(), 1);
+    let named = [&args[..], &["--cache-dir", "data/cache"]].concat();
+    let opened = Session::start(&place, &named).ask(1, "initialize", json!({"capabilities": {}}));
+    assert!(opened.get("result").is_some(), "{opened}");
+}
+
 #[test]
 fn what_is_no_request_is_refused_and_a_start_that_fails_is_said() {
     let place = Place::new();

@@ -75,6 +75,7 @@ pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service,
     // The embedded model cannot complete here, so this is the name of the server's model.
     let settings = settings.with(|values| values.model.replace(model.name.clone()));
     let policy = chosen_policy(&settings)?;
+    check_cache(&settings)?;
     let (experiment, _) = single(&of_language(settings)?)?;
     if let names @ [_, _, ..] = &experiment.repositories[..] {
         return fail(
@@ -123,6 +124,20 @@ fn check_links(Experiment { repos_dir: dir, repositories, .. }: &Experiment) -> 
         Some(name) => fail(
             format!("{}: a link that leads out of its folder", dir.join(name).display()),
             "name the folder that it leads to with --repos-dir",
+        ),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a default cache that is a link: an editor may have opened a stranger's repository as the working folder.
+fn check_cache(settings: &Settings) -> Result<()> {
+    let cache = &*settings.cache_dir;
+    let is_chosen = settings.chosen_keys().contains(&"cache-dir");
+    // `data` and `data/cache`.
+    match cache.ancestors().take(2).find(|folder| !is_chosen && folder.is_symlink()) {
+        Some(link) => fail(
+            format!("{}: the cache would be written where this link leads", link.display()),
+            "name a folder for the cache with --cache-dir",
         ),
         None => Ok(()),
     }

@@ -20,6 +20,9 @@ use super::reading::{Bytes, FileId, decode, digest_of_id, read_bytes, unreadable
 use super::{Repository, RepositoryReading, SourceFile, Walk, check_name, is_folder_name};
 use crate::parallel;
 
+/// Greatest length in bytes of a saved file that is read for a request, as that of a request: several may be in memory.
+const LONGEST_SAVED: u64 = 8 << 20;
+
 impl Repository {
     /// Reads the files of one language in `<repos_dir>/<name>`. Files that are not UTF-8, vanish or cannot be opened are
     /// skipped and reported.
@@ -198,7 +201,7 @@ impl<'a> Listing<'a> {
         if !below.split('/').all(is_folder_name)
             || !self.is_source_name(&on_disk)
             || self.is_hidden(below)
-            || files::metadata(&on_disk).is_err()
+            || !files::metadata(&on_disk).is_ok_and(|metadata| metadata.len() <= LONGEST_SAVED)
         {
             return Ok(None);
         }

@@ -151,9 +151,8 @@ pub(super) fn read(input: &mut impl BufRead) -> Result<Option<Body>> {
     } else {
         std::io::copy(&mut bytes, &mut std::io::sink())
     };
-    let read = read.and_then(|read| match read == length {
-        true => Ok(()),
-        false => Err(std::io::ErrorKind::UnexpectedEof.into()),
+    let read = read.and_then(|read| {
+        if read == length { Ok(()) } else { Err(std::io::ErrorKind::UnexpectedEof.into()) }
     });
     read.map_err(ServeError::system("a message that is cut off"))?;
     Ok(Some(if is_whole { Body::Whole(body) } else { Body::TooLarge }))
