@@ -322,10 +322,11 @@ fn mentions<'a>(query: &'a Query, own: &OwnFile<'a>) -> Vec<(Vec<&'a str>, f64)>
     // A block of indented lines may continue after its last line.
     let end = usize::from(syntax.spec().layout == BlockMarks::Indentation);
     let around = |lines: &Range<usize>| lines.start < row && row < lines.end + end;
-    for scope in syntax.scopes().into_iter().map(|scope| scope.span.lines).filter(around) {
-        let head = scope.start..row.min(scope.start + HEAD_AROUND);
-        head.for_each(|row| add(lines.line(row), AROUND));
-    }
+    let scopes = syntax.scopes().into_iter().map(|scope| scope.span.lines).filter(around);
+    // Many scopes may begin in one line.
+    let heads: HashSet<usize> =
+        scopes.flat_map(|scope| scope.start..row.min(scope.start + HEAD_AROUND)).collect();
+    heads.into_iter().for_each(|row| add(lines.line(row), AROUND));
     let (mut seen, mut used) = (HashSet::default(), HashSet::default());
     for name in (0..row).flat_map(|row| identifiers(lines.line(row), language)) {
         if !seen.insert(name) {

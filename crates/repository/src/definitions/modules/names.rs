@@ -7,8 +7,9 @@ use tree_sitter::Node;
 use crate::definitions::is_short;
 use crate::definitions::rows::{NameRows, Rows};
 
-/// Greatest number of targets of one name, or of `*`, that a file imports.
-const MOST_TARGETS: usize = 256;
+/// Greatest number of targets of one name, and of `*`, that a file imports.
+const MOST_TARGETS: usize = 32;
+const MOST_STARS: usize = 256;
 
 /// Definition at the top level of a file, including those in an `if` or a `try`.
 #[derive(Debug, PartialEq, Eq)]
@@ -180,7 +181,7 @@ impl ModuleNames {
             }
             Binding::All => {
                 let target = target(&from[level..], None);
-                if self.stars.len() < MOST_TARGETS && !self.stars.contains(&target) {
+                if self.stars.len() < MOST_STARS && !self.stars.contains(&target) {
                     self.stars.push(target);
                 }
             }

@@ -15,6 +15,9 @@ const MOST_IMPORTS: usize = 64;
 /// Greatest number of imports that one look-up follows, including imports that lead out of the repository.
 const MOST_FOLLOWED: usize = 1024;
 
+/// Greatest number of names by which a module is found from everywhere: each file has a name for each of its folders.
+const DEEPEST_NAME: usize = 64;
+
 /// Modules of a repository and their definitions.
 pub(super) struct Modules<'a> {
     names: &'a [Arc<ModuleNames>],
@@ -106,8 +109,10 @@ impl<'a> Modules<'a> {
         if folder == module || !self.by_path.contains_key(module) {
             self.by_path.insert(module, file);
         }
+        let count = module.matches('/').count();
         for (depth, (at, _)) in module.match_indices('/').enumerate() {
-            if depth > 0 && self.packages.contains(&module[..at]) {
+            let is_too_deep = count - depth > DEEPEST_NAME;
+            if is_too_deep || depth > 0 && self.packages.contains(&module[..at]) {
                 continue;
             }
             let name = module[at + 1..].replace('/', ".");

@@ -12,6 +12,9 @@ use crate::definitions::rows::SourcePaths;
 /// Greatest number of files that a name passes through: modules export each other's names in circles.
 const MOST_FILES: usize = 64;
 
+/// Greatest number of imports that one look-up follows.
+const MOST_FOLLOWED: usize = 1024;
+
 /// Extensions of imports that specify a module's kind, and the extensions of the files that TypeScript reads for them.
 const MODULE_SOURCES: [(&str, [&str; 2]); 2] =
     [(".mjs", [".mts", ".d.mts"]), (".cjs", [".cts", ".d.cts"])];
@@ -191,7 +194,7 @@ impl<'a> Modules<'a> {
 
     fn sought(&self, file: usize, name: &str) -> Option<Export> {
         let mut open = VecDeque::from([(file, name.to_owned())]);
-        let (mut visited, mut by_stars) = (HashSet::default(), 0);
+        let (mut visited, mut by_stars, mut followed) = (HashSet::default(), 0, 0);
         while let Some((file, name)) = open.pop_back() {
             let unit = &self.units[file];
             if visited.len() >= MOST_FILES {
@@ -215,6 +218,10 @@ impl<'a> Modules<'a> {
             for name in [Some(own), other].into_iter().flatten() {
                 let bound = unit.imports.imports_of(name).filter(|import| import.local == *name);
                 for import in bound.filter(|import| import.member.as_deref() != Some("*")) {
+                    followed += 1;
+                    if followed > MOST_FOLLOWED {
+                        return None;
+                    }
                     let Some(module) = self.module(file, &import.from) else {
                         continue;
                     };
