@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn a_command_uses_the_tests_that_are_named() {
         let mut task = Task::new("t".into(), "demo/a.py", 0, 0, "x = 1", "");
-        task.metadata.insert("tests".into(), serde_json::json!(["t.py"]));
+        task.metadata.insert("tests", serde_json::json!(["t.py"]));
         let tasks = TaskSet::new("tasks.jsonl".into(), vec![task]);
         let map = || TestMap::of_tasks(&tasks).unwrap();
         let new = |text: &str, map| {

@@ -130,7 +130,7 @@ fn predictions_without_their_task_are_joined() {
 fn completions_get_the_indent_of_the_first_task_of_their_name() {
     let task = |(row, (id, indent)): (usize, (&str, u64))| {
         let mut task = Task::new(id.into(), "r/a.py", 0, 1, "x", "p\n");
-        task.metadata.insert("indent".into(), indent.into());
+        task.metadata.insert("indent", indent.into());
         Task { row, line: row + 1, ..task }
     };
     let tasks = [("a", 4), ("b", 200), ("a", 8), ("c", 201)].into_iter().enumerate().map(task);
