@@ -184,15 +184,19 @@ impl<'a> Listing<'a> {
         if below.is_some_and(|below| self.is_ignored(below, false)) {
             Ok(None)
         } else {
-            self.read_saved(path)
+            self.read_at_most(path, u64::MAX)
         }
     }
 
-    /// Reads a file as [`read`](Self::read) does, even if git ignores it.
+    /// Reads a file as [`read`](Self::read) does, even if git ignores it; `None` also if the file has more than 8 MiB.
     ///
     /// # Errors
     /// The same as for [`read`](Self::read).
     pub fn read_saved(&self, path: &str) -> Result<Option<(SourceFile, u64)>> {
+        self.read_at_most(path, LONGEST_SAVED)
+    }
+
+    fn read_at_most(&self, path: &str, most: u64) -> Result<Option<(SourceFile, u64)>> {
         let on_disk = self.repos_dir.join(path);
         let Some(below) = path.strip_prefix(self.name).and_then(|path| path.strip_prefix('/'))
         else {
@@ -201,7 +205,7 @@ impl<'a> Listing<'a> {
         if !below.split('/').all(is_folder_name)
             || !self.is_source_name(&on_disk)
             || self.is_hidden(below)
-            || !files::metadata(&on_disk).is_ok_and(|metadata| metadata.len() <= LONGEST_SAVED)
+            || !files::metadata(&on_disk).is_ok_and(|metadata| metadata.len() <= most)
         {
             return Ok(None);
         }
@@ -392,4 +396,26 @@ fn to_slashes(name: &str, relative: &Path) -> Option<String> {
         path.push_str(component.as_os_str().to_str()?);
     }
     Some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_huge_file_is_read_for_the_index_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("r")).unwrap();
+        let text = "#".repeat(LONGEST_SAVED as usize + 1);
+        for (name, text) in [("huge.py", &*text), ("large.py", &text[1..])] {
+            std::fs::write(dir.path().join("r").join(name), text).unwrap();
+        }
+        let listing = Listing::new(dir.path(), "r", Language::Python, Walk::Glob).unwrap();
+        let is_read = |path: &str| {
+            let [any, saved] = [listing.read(path), listing.read_saved(path)].map(Result::unwrap);
+            (any.is_some(), saved.is_some())
+        };
+        assert_eq!(is_read("r/large.py"), (true, true));
+        assert_eq!(is_read("r/huge.py"), (true, false));
+    }
 }
