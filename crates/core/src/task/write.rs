@@ -231,9 +231,10 @@ impl Task {
             }
             _ => {
                 let metadata = self.bare_metadata(&cut);
+                let own = self.metadata.to_object();
                 let is_lost = |name: &&str| {
                     let name = name.trim_start_matches("metadata.");
-                    self.metadata.contains(name) && !metadata.contains_key(name)
+                    own.contains_key(name) && !metadata.contains_key(name)
                 };
                 left_out.extend(OF_PLACE.into_iter().filter(is_lost));
                 metadata

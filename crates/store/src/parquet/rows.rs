@@ -403,6 +403,16 @@ mod tests {
         Ok(rows)
     }
 
+    /// Returns the number of rows that are read before an error, and the error.
+    fn count_until_error(path: &Path) -> (u64, String) {
+        let mut count = 0;
+        let read = ParquetRows::open(path).unwrap().for_each(|_| {
+            count += 1;
+            Ok::<_, Error>(())
+        });
+        (count, read.unwrap_err().to_string())
+    }
+
     #[test]
     fn values_and_lists_are_read_as_they_were_written() {
         let dir = tempfile::tempdir().unwrap();
@@ -442,12 +452,7 @@ mod tests {
         column::<ByteArrayType>(&mut group, &texts, None, None).unwrap();
         group.close().unwrap();
         file.close().unwrap();
-        let mut count = 0;
-        let read = ParquetRows::open(&path).unwrap().for_each(|_| {
-            count += 1;
-            Ok::<_, Error>(())
-        });
-        let error = read.unwrap_err().to_string();
+        let (count, error) = count_until_error(&path);
         assert!(error.contains("x.parquet: cannot read this Parquet table: its rows"), "{error}");
         assert!(
             error.contains("more than 500 times as large as the file")
@@ -457,8 +462,7 @@ mod tests {
         );
     }
 
-    /// Writes a table with this schema and a column of lists without elements, unless it has no columns, and counts the rows
-    /// that are read.
+    /// Writes a table with this schema, a column of lists without elements, and counts the rows that are read.
     fn rows_before_the_error(schema: &str, rows: usize) -> u64 {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.parquet");
@@ -469,12 +473,8 @@ mod tests {
         column::<DoubleType>(&mut group, &[], Some(&empty), Some(&empty)).unwrap();
         group.close().unwrap();
         file.close().unwrap();
-        let mut count = 0;
-        let read = ParquetRows::open(&path).unwrap().for_each(|_| {
-            count += 1;
-            Ok::<_, Error>(())
-        });
-        assert!(read.unwrap_err().to_string().contains("its rows"));
+        let (count, error) = count_until_error(&path);
+        assert!(error.contains("its rows"), "{error}");
         count
     }
 
