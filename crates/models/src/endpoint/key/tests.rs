@@ -454,6 +454,9 @@ fn lists_and_numbers_that_spell_a_key_are_masked() {
     let mut one = json!(["is", secret]);
     key.mask(&mut one);
     assert_eq!(one, json!(["is", "***"]));
+    let mut inner = json!({"other": 1, "a": [["b"], [[&secret[..9]], [&secret[9..20]]]]});
+    assert!(key.mask(&mut inner));
+    assert_eq!(inner, json!({"other": 1, "a": [["b"], "***"]}));
     let digits = Key::new("123456789012345").unwrap();
     let mut answer = json!({"count": 123456789012345u64, "other": 12});
     assert!(digits.mask(&mut answer));
