@@ -283,6 +283,14 @@ def statement_that_nearly_parses(n, folder):
     return evaluated(folder, "(a?b:\n" * (n // 6), "x = 1", "--postprocess", "statement")
 
 
+@case(200)
+def statements_of_many_samples(n, folder):
+    predictions = "".join(json.dumps({"task_id": "r/0", "pred": f"x = {number}\ny"}) + "\n" for number in range(n))
+    evaluated(folder, "", left=LINE * n)
+    write(folder, "predictions.jsonl", predictions)
+    return run(folder, "eval", "--tasks", "tasks.jsonl", "--predictions", "predictions.jsonl", "--metrics", "crosscodeeval")
+
+
 ANSWERS = {
     "fences": "```\n",
     "blocks": "```python\nx = 1\n```\n",
@@ -749,6 +757,21 @@ def calls_of_a_type_with_many_supertypes(n, folder):
 def calls_of_types_that_extend_themselves(n, folder):
     own = "class D extends D { void g() { this.z(); super.z(); z(); } }\n"
     return called(folder, "java", {**JAVA, "B.java": own * n})
+
+
+@case(200)
+def calls_through_imports_of_one_name(n, folder):
+    imports = each(n, f"import x#{'.d' * 100} as q\n")
+    calls = each(n, f"    q{'.d' * 13}.f#()\n")
+    return called(folder, "python", {"a.py": "def f():\n    pass\n", "b.py": f"{imports}from a import f\ndef h():\n    f()\n{calls}"})
+
+
+@case(100)
+def calls_through_names_that_are_passed_on(n, folder):
+    names = each(n, f"import {{m# as z}} from '{'./' * 50}a';\nexport {{z as m#}};\n")
+    calls = each(n, "a.m#();\n")
+    files = {"a.ts": names, "c.ts": "export function f() {}\n", "b.ts": f"import * as a from './a';\nimport {{f}} from './c';\nf();\n{calls}"}
+    return called(folder, "typescript", files)
 
 
 @case(2000)

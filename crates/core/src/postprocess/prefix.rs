@@ -1,5 +1,6 @@
 //! Prefixes of a prediction that parse after its left context.
 
+use std::cell::RefCell;
 use std::sync::mpsc;
 
 use repoformer_text::language::syntax::preorder;
@@ -31,6 +32,20 @@ pub(super) struct Prefixes {
     shared: Vec<(Tree, usize)>,
 }
 
+/// Parsed beginning of a left context.
+struct ParsedBeginning {
+    text: String,
+    /// Tree; `None` if the text does not parse without an error.
+    tree: Option<Tree>,
+    /// Work of the parse.
+    work: u64,
+}
+
+thread_local! {
+    /// Beginning that was parsed last: samples of a task are cut one after another, and have the same left context.
+    static LAST: RefCell<Option<ParsedBeginning>> = const { RefCell::new(None) };
+}
+
 impl Prefixes {
     pub(super) fn new(left_context: &str, prediction: &str) -> Self {
         let text = format!("{left_context}{prediction}");
@@ -38,8 +53,27 @@ impl Prefixes {
         let work_left = MOST_WORK + MOST_WORK_OF_BYTE * text.len() as u64;
         let start = left_context.len();
         let mut prefixes = Self { shared: Vec::new(), start, parser, work_left, text };
-        prefixes.share(last_statement(left_context));
+        prefixes.share_beginning(&left_context[..last_statement(left_context)]);
         prefixes
+    }
+
+    /// Shares the beginning of the left context, which is parsed once for all samples of a task. Each sample is charged for it, so
+    /// that its cut is the same without the other samples.
+    fn share_beginning(&mut self, text: &str) {
+        LAST.with_borrow_mut(|last| {
+            let all_work = self.work_left;
+            if let Some(last) = last.as_ref().filter(|last| last.text == text) {
+                self.work_left = all_work.saturating_sub(last.work);
+                self.shared.extend(last.tree.clone().map(|tree| (tree, text.len())));
+                return;
+            }
+            self.share(text.len());
+            let tree = self.shared.last().map(|(tree, _)| tree.clone());
+            let work = all_work - self.work_left;
+            // Without work left, the parse may have taken more than was counted.
+            *last =
+                (self.work_left > 0).then(|| ParsedBeginning { text: text.to_owned(), tree, work });
+        });
     }
 
     /// Shares the text above the line in which the prediction begins.
@@ -300,6 +334,20 @@ mod tests {
     }
 
     /// Computed by hand: the error is in the first line, and lines with code follow directly.
+    #[test]
+    fn a_beginning_is_charged_to_each_sample() {
+        let left = format!("{}def f(x):\n    ", "x = [1, 2]\n".repeat(500));
+        let of = |prediction: &str| Prefixes::new(&left, prediction);
+        let first = of("return x\n");
+        Prefixes::new("y = 1\nz = 2\n", "");
+        let again = [of("return x\n"), of("return x\n")];
+        for prefixes in &again {
+            assert_eq!(prefixes.work_left, first.work_left);
+            assert_eq!(prefixes.shared[0].1, first.shared[0].1);
+        }
+        assert!(first.work_left < MOST_WORK + MOST_WORK_OF_BYTE * first.text.len() as u64);
+    }
+
     #[test]
     fn an_early_error_limits_the_prefixes() {
         let text = format!("return x = ) else (\n{}", "    y = 1\n".repeat(50));
