@@ -23,7 +23,7 @@ use repoformer_text::language::{Language, Resolution, TypeRules};
 use typed::Types;
 
 /// Greatest length in bytes of a name that is looked up, and of an import's path or name: each call would read it again.
-const LONGEST_NAME: usize = 1024;
+const LONGEST_NAME: usize = 256;
 
 /// Returns true if an import's path and names are short enough to be looked up.
 fn is_short(import: &Import<'_>) -> bool {
