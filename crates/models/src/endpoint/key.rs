@@ -84,11 +84,14 @@ impl Key {
             .map(Some)
     }
 
-    /// Creates a key from ASCII characters other than white space and `\\`. No key has a `\\` (RFC 6750), and in a text that repeats one,
-    /// it could not be told from an escape.
+    /// Creates a key from ASCII characters other than white space and `\\`, without an HTML entity. No key has either (RFC 6750), and in a
+    /// text that repeats one, it could not be told from an escape.
     pub(super) fn new(secret: &str) -> Option<Self> {
         let mut header = HeaderValue::from_str(&format!("Bearer {secret}")).ok().filter(|_| {
+            let may_have_entity =
+                secret.split_once('&').is_some_and(|(_, after)| after.contains(';'));
             !secret.is_empty()
+                && !may_have_entity
                 && secret.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\')
         })?;
         header.set_sensitive(true);

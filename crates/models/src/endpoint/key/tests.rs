@@ -171,10 +171,12 @@ fn other_forms_of_a_key_are_masked() {
     }
 }
 
-/// In a text that repeats it, a backslash could not be told from an escape.
+/// In a text that repeats it, a backslash or an entity could not be told from an escape.
 #[test]
-fn a_key_with_a_backslash_is_refused() {
+fn a_key_with_a_backslash_or_an_entity_is_refused() {
     assert!(Key::new(r"sk-0123\456789abcdef").is_none());
+    assert!(Key::new("sk-0123&lt;456789abcdef").is_none());
+    assert!(Key::new("sk-0123;456789&abcdef").is_some());
     assert!(Key::new("sk-0123/456789abcdef").is_some());
 }
 
