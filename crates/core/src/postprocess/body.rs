@@ -171,7 +171,7 @@ pub(super) fn longest_prefix<'a>(
         if last.is_some() && last == refused {
             return false;
         }
-        let is_parsed = !unclosed.has(left_context.len() + end) && prefixes.parses(end);
+        let is_parsed = !unclosed.has(prefixes.start() + end) && prefixes.parses(end);
         refused = last.or(refused);
         is_parsed
     });

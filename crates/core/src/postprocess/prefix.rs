@@ -18,8 +18,8 @@ use super::unclosed::UnclosedEnds;
 const MOST_WORK: u64 = 5_000_000;
 const MOST_WORK_OF_BYTE: u64 = 64;
 
-/// Prefixes of a Python text that are parsed one after another. They share the text before the last line of the left context
-/// that is not indented. If this text consists of whole statements, each parse reuses its tree.
+/// Prefixes of a Python text that are parsed one after another. If the left context begins with whole statements without an error, only
+/// the text after them is parsed: a statement may follow any other.
 pub(super) struct Prefixes {
     text: String,
     /// Start of the prediction in the text.
@@ -35,8 +35,8 @@ pub(super) struct Prefixes {
 /// Parsed beginning of a left context.
 struct ParsedBeginning {
     text: String,
-    /// Tree; `None` if the text does not parse without an error.
-    tree: Option<Tree>,
+    /// Whether it parses without an error.
+    is_whole: bool,
     /// Work of the parse.
     work: u64,
 }
@@ -48,32 +48,46 @@ thread_local! {
 
 impl Prefixes {
     pub(super) fn new(left_context: &str, prediction: &str) -> Self {
-        let text = format!("{left_context}{prediction}");
-        let parser = Parser::new(Language::Python);
-        let work_left = MOST_WORK + MOST_WORK_OF_BYTE * text.len() as u64;
-        let start = left_context.len();
-        let mut prefixes = Self { shared: Vec::new(), start, parser, work_left, text };
-        prefixes.share_beginning(&left_context[..last_statement(left_context)]);
+        let mut prefixes = Self {
+            shared: Vec::new(),
+            start: left_context.len(),
+            parser: Parser::new(Language::Python),
+            work_left: MOST_WORK
+                + MOST_WORK_OF_BYTE * (left_context.len() + prediction.len()) as u64,
+            text: String::new(),
+        };
+        let beginning = &left_context[..last_statement(left_context)];
+        let left = if prefixes.is_whole(beginning) {
+            &left_context[beginning.len()..]
+        } else {
+            left_context
+        };
+        prefixes.start = left.len();
+        prefixes.text = format!("{left}{prediction}");
         prefixes
     }
 
-    /// Shares the beginning of the left context, which is parsed once for all samples of a task. Each sample is charged for it, so
-    /// that its cut is the same without the other samples.
-    fn share_beginning(&mut self, text: &str) {
+    /// Returns the start of the prediction in the text.
+    pub(super) fn start(&self) -> usize {
+        self.start
+    }
+
+    /// Returns true if the beginning of a left context parses without an error. It is parsed once for all samples of a task; each sample
+    /// is charged for it, so that its cut is the same without the other samples.
+    fn is_whole(&mut self, beginning: &str) -> bool {
         LAST.with_borrow_mut(|last| {
-            let all_work = self.work_left;
-            if let Some(last) = last.as_ref().filter(|last| last.text == text) {
-                self.work_left = all_work.saturating_sub(last.work);
-                self.shared.extend(last.tree.clone().map(|tree| (tree, text.len())));
-                return;
+            if let Some(last) = last.as_ref().filter(|last| last.text == beginning) {
+                self.work_left = self.work_left.saturating_sub(last.work);
+                return last.is_whole;
             }
-            self.share(text.len());
-            let tree = self.shared.last().map(|(tree, _)| tree.clone());
-            let work = all_work - self.work_left;
-            // Without work left, the parse may have taken more than was counted.
-            *last =
-                (self.work_left > 0).then(|| ParsedBeginning { text: text.to_owned(), tree, work });
-        });
+            let Some(parser) = &mut self.parser else { return false };
+            let tree = parser.parse(beginning, "", None);
+            let work = parser.work.total();
+            self.work_left = self.work_left.saturating_sub(work);
+            let is_whole = tree.is_some_and(|tree| !tree.root_node().has_error());
+            *last = Some(ParsedBeginning { text: beginning.to_owned(), is_whole, work });
+            is_whole
+        })
     }
 
     /// Shares the text above the line in which the prediction begins.
@@ -259,16 +273,25 @@ fn first_error(tree: &Tree) -> Option<usize> {
     first
 }
 
-/// Returns the start of the last line that begins with a letter, `_` or `@`, so that it probably begins a statement; 0 if there
-/// is none after the first line.
+/// Returns the start of the last line that probably begins a statement: it begins with a letter, `_` or `@` but not with a word that
+/// continues a statement, and is not decorated or continued from the line before. Returns 0 if there is none after the first line.
 fn last_statement(text: &str) -> usize {
     let mut starts = memchr::memrchr_iter(b'\n', text.as_bytes()).map(|newline| newline + 1);
     let begins = |start: &usize| {
-        let first = text[*start..].chars().next();
-        first.is_some_and(|c| c.is_alphabetic() || matches!(c, '_' | '@'))
+        let (before, rest) = text.split_at(*start);
+        let line = before[..start - 1].rsplit('\n').next().unwrap_or_default();
+        let is_apart = !line.starts_with('@') && !line.trim_end_matches('\r').ends_with('\\');
+        let end = rest.find(|c: char| c != '_' && !c.is_alphanumeric()).unwrap_or(rest.len());
+        let first = rest.chars().next();
+        is_apart
+            && first.is_some_and(|c| c.is_alphabetic() || matches!(c, '_' | '@'))
+            && !CONTINUING.contains(&&rest[..end])
     };
     starts.find(begins).unwrap_or(0)
 }
+
+/// Words that continue a statement.
+const CONTINUING: [&str; 4] = ["elif", "else", "except", "finally"];
 
 fn point(text: &str) -> Point {
     let bytes = text.as_bytes();
@@ -337,15 +360,30 @@ mod tests {
     #[test]
     fn a_beginning_is_charged_to_each_sample() {
         let left = format!("{}def f(x):\n    ", "x = [1, 2]\n".repeat(500));
-        let of = |prediction: &str| Prefixes::new(&left, prediction);
-        let first = of("return x\n");
-        Prefixes::new("y = 1\nz = 2\n", "");
-        let again = [of("return x\n"), of("return x\n")];
+        let of = |left: &str| Prefixes::new(left, "return x\n");
+        let (first, broken) = (of(&left), of(&format!("x = )\n{left}")));
+        let again = [of(&left), of(&left)];
         for prefixes in &again {
-            assert_eq!(prefixes.work_left, first.work_left);
-            assert_eq!(prefixes.shared[0].1, first.shared[0].1);
+            assert_eq!((prefixes.work_left, &*prefixes.text), (first.work_left, &*first.text));
         }
-        assert!(first.work_left < MOST_WORK + MOST_WORK_OF_BYTE * first.text.len() as u64);
+        assert_eq!(first.text, "def f(x):\n    return x\n");
+        assert!(first.work_left < MOST_WORK + MOST_WORK_OF_BYTE * (left.len() as u64));
+        assert_eq!(broken.text.len(), 6 + left.len() + "return x\n".len());
+    }
+
+    #[test]
+    fn statements_begin_where_nothing_continues() {
+        for (text, start) in [
+            ("a = 1\nb = 2\n  c", 6),
+            ("if a:\n  b\nelse:\n  c", 0),
+            ("a\nif a:\n  b\nelif c:\n  d\nexcept_ = 1", 24),
+            ("a\n@b\n@c(1)\ndef d():\n  e", 2),
+            ("a\nb = \\\nc", 2),
+            ("a\nb = \\\r\nc", 2),
+            ("a", 0),
+        ] {
+            assert_eq!(last_statement(text), start, "{text:?}");
+        }
     }
 
     #[test]
