@@ -15,16 +15,19 @@ use super::parts::{Result, TokenizerError, TokenizerFault};
 use super::pattern::is_slow;
 
 /// Greatest number of characters that a byte of a text may become through normalizer and pre-tokenizer together.
-/// SentencePiece's tables have a character of three bytes that becomes 18 characters, which `Metaspace` may double; other
-/// tokenizers stay below 6.
+/// SentencePiece's tables have a character of three bytes that becomes 18 characters, which `Metaspace` may double.
 const GROWTH: u64 = 16;
+/// Greatest number of characters that a byte may become without such tables. Tokenizers stay below it.
+const PLAIN_GROWTH: u64 = 6;
+/// Greatest number of characters that a byte may become if each byte of a character may become a token.
+const GROWTH_OF_BYTES: u64 = 3;
 /// Greatest number of steps of a part, including nested steps.
-const STEPS: usize = 100;
+const STEPS: usize = 32;
 /// Greatest size of a pattern in bytes.
 const PATTERN: usize = 16 << 10;
 /// Greatest number of characters in a piece of a Unigram model, which the library tries at each character; SentencePiece's
 /// default is 16.
-const PIECE: usize = 256;
+const PIECE: usize = 64;
 /// Greatest number of nodes in the trie of a Unigram model's pieces; a vocabulary of 250,000 has a million.
 const NODES: usize = 4 << 20;
 /// Greatest number of characters of an added token.
@@ -34,8 +37,9 @@ const ADDED_TOKENS: usize = 20_000;
 /// Greatest number of characters of tokens that may replace any character: the unknown token, the marks of word parts, and
 /// tokens that share an id with another.
 const MARK: usize = 64;
-/// Greatest number of characters of a word that a WordPiece model splits; longer words are unknown.
-const WORD: u64 = 1000;
+/// Greatest number of characters of a word that a WordPiece model splits, times the growth of texts; longer words are unknown. The time
+/// grows with its square. The library's default is 100 characters.
+const WORD: u64 = 400;
 /// Greatest number of tokens that may be added around a text.
 const AROUND: u64 = 1024;
 /// Number of bytes of special tokens' texts that count as one token.
@@ -72,16 +76,18 @@ impl Parts<'_> {
                 fault: TokenizerFault::Refused { part, reason },
             }
         };
-        let growth = check(self.normalizer, |step| growth_of(step, NORMALIZERS, 1));
-        let growth = growth.map_err(refused("normalizer"))?.unwrap_or(1);
-        check(self.pre_tokenizer, |step| growth_of(step, PRE_TOKENIZERS, growth))
-            .map_err(refused("pre_tokenizer"))?;
-        check(self.decoder, |step| growth_of(step, DECODERS, 1)).map_err(refused("decoder"))?;
+        let none = Growth { all: 1, plain: 1 };
+        let growth = check(self.normalizer, |step| growth_of(step, NORMALIZERS, none));
+        let growth = growth.map_err(refused("normalizer"))?.unwrap_or(none);
+        let growth = check(self.pre_tokenizer, |step| growth_of(step, PRE_TOKENIZERS, growth))
+            .map_err(refused("pre_tokenizer"))?
+            .unwrap_or(growth);
+        check(self.decoder, |step| growth_of(step, DECODERS, none)).map_err(refused("decoder"))?;
         check(self.post_processor, |around| tokens_around(&around, 1, &mut 0))
             .map_err(refused("post_processor"))?;
         check(self.added_tokens, |tokens| check_added(tokens, self.normalizer))
             .map_err(refused("added_tokens"))?;
-        check(self.model, check_model).map_err(refused("model"))?;
+        check(self.model, |model| check_model(model, growth)).map_err(refused("model"))?;
         Ok(())
     }
 }
@@ -149,9 +155,17 @@ impl Step {
     }
 }
 
-/// Returns the greatest number of characters that a byte becomes: `before` before the step, times the factor of the step and of
-/// its nested steps. Characters that Unicode's normal forms add to unmodified text do not count.
-fn growth_of(step: Step, kinds: &[&str], before: u64) -> PartResult<u64> {
+/// Greatest number of characters that a byte of a text becomes.
+#[derive(Clone, Copy)]
+struct Growth {
+    all: u64,
+    /// Without the growth by tables.
+    plain: u64,
+}
+
+/// Returns the growth `before` the step, times the factor of the step and of its nested steps. Characters that Unicode's normal forms add
+/// to unmodified text do not count.
+fn growth_of(step: Step, kinds: &[&str], before: Growth) -> PartResult<Growth> {
     let (mut growth, mut steps, mut rest) = (before, 0, vec![step]);
     let mut read = CharsRead::OfText;
     while let Some(step) = rest.pop() {
@@ -165,15 +179,21 @@ fn growth_of(step: Step, kinds: &[&str], before: u64) -> PartResult<u64> {
         if BY_FIELDS.contains(&step.kind.as_str()) && step.is_mixed() {
             return Err(format!("{} has fields of another type", step.kind));
         }
-        growth = growth.saturating_mul(times(&step, read)?);
+        let times = times(&step, read)?;
+        growth.all = growth.all.saturating_mul(times);
+        if step.kind != "Precompiled" {
+            growth.plain = growth.plain.saturating_mul(times);
+        }
         if adds_bytes(&step) {
             read = CharsRead::OfSteps;
         }
-        if growth > GROWTH {
-            return Err(format!(
-                "{} makes texts more than {GROWTH} times as long, alone or with the steps before it",
-                step.kind
-            ));
+        for (growth, most) in [(growth.plain, PLAIN_GROWTH), (growth.all, GROWTH)] {
+            if growth > most {
+                return Err(format!(
+                    "{} makes texts more than {most} times as long, alone or with the steps before it",
+                    step.kind
+                ));
+            }
         }
         rest.extend(step.normalizers.into_iter().flatten().rev());
     }
@@ -370,11 +390,13 @@ struct Model<'f> {
     continuing_subword_prefix: Option<String>,
     end_of_word_suffix: Option<String>,
     max_input_chars_per_word: Option<u64>,
+    #[serde(default)]
+    byte_fallback: bool,
     #[serde(borrow)]
     vocab: Option<&'f RawValue>,
 }
 
-fn check_model(model: Model<'_>) -> PartResult<()> {
+fn check_model(model: Model<'_>, growth: Growth) -> PartResult<()> {
     let marks = [
         ("unk_token", &model.unk_token),
         ("continuing_subword_prefix", &model.continuing_subword_prefix),
@@ -385,8 +407,14 @@ fn check_model(model: Model<'_>) -> PartResult<()> {
             return Err(format!("its {name} has more than {MARK} characters"));
         }
     }
-    if model.max_input_chars_per_word.is_some_and(|most| most > WORD) {
-        return Err(format!("max_input_chars_per_word is above {WORD}"));
+    let longest = WORD / growth.all;
+    if model.max_input_chars_per_word.is_some_and(|most| most > longest) {
+        return Err(format!("max_input_chars_per_word is above {longest}"));
+    }
+    if model.byte_fallback && growth.plain > GROWTH_OF_BYTES {
+        return Err(format!(
+            "it has byte_fallback, and the steps before it make texts more than {GROWTH_OF_BYTES} times as long"
+        ));
     }
     match model.vocab {
         // A Unigram model has a list of pieces and scores; other models map tokens to ids.
