@@ -307,7 +307,10 @@ const RESERVING: [u64; 3] = [0x4030_5828, 0x4030_582a, 0x4030_5839];
 /// Requests that set flags of a file or folder, such as "no links can be made here", which remain when a copy is restored:
 /// `FS_IOC_SETFLAGS`, also of 32 bits, and `FS_IOC_FSSETXATTR`.
 const FLAGS: [u64; 3] = [0x4008_6602, 0x4004_6602, 0x401c_5820];
-/// Call that sets them, too (`file_setattr`, Linux 6.17).
+/// Bits of the requests of type `f` that need no right to write but change what remains after the run: encryption keys and policies of a
+/// file system (19 to 27), and checksums of files (from 133). Requests below 16 read flags and extents.
+const ENCRYPTION: [(u64, u64); 2] = [(0xff10, 0x6610), (0xff80, 0x6680)];
+/// Call that sets flags, too (`file_setattr`, Linux 6.17).
 const FILE_SETATTR: i64 = 469;
 
 /// Bits of a request to a file that hold its type, and the type of btrfs: some of its requests show other folders of the file system, or
@@ -321,6 +324,11 @@ const OF_USER: [(i64, u64); 2] = [(libc::SYS_setpriority, 2), (libc::SYS_ioprio_
 const F_SETOWN_EX: u64 = 15;
 /// Requests for a lease on a file, or on a folder (new in Linux 6.19): any program that opens it then waits for the holder.
 const LEASES: [u64; 2] = [libc::F_SETLEASE as u64, 1040];
+/// Requests that tell how long data of a file will live, which need no right to write.
+const HINTS: [u64; 2] = [1036, 1038];
+/// Requests for locks that belong to an open file instead of a process. They are listed in every process namespace, so that a run with
+/// many would end others by their limit; programs fall back to the older locks.
+pub(super) const OPEN_FILE_LOCKS: [u64; 2] = [libc::F_OFD_SETLK as u64, libc::F_OFD_SETLKW as u64];
 const FIOSETOWN: libc::Ioctl = 0x8901;
 const SIOCSPGRP: libc::Ioctl = 0x8902;
 
@@ -410,8 +418,8 @@ impl Filters {
             let set = (1, SeccompCmpOp::Eq, libc::F_SETOWN as u64);
             requests.push(rule(&[set, (2, SeccompCmpOp::Eq, owner)])?);
         }
-        for lease in LEASES {
-            requests.push(one((1, SeccompCmpOp::Eq, lease))?);
+        for request in LEASES.into_iter().chain(HINTS) {
+            requests.push(one((1, SeccompCmpOp::Eq, request))?);
         }
         refused.insert(libc::SYS_fcntl, requests);
         refused.insert(libc::SYS_tkill, is_any(&guarded.threads)?);
@@ -461,10 +469,15 @@ impl Filters {
         };
         let settings =
             BTreeMap::from([(libc::SYS_setsockopt, settings().map_err(|e| failed(&e))?)]);
-        let [mut unsupported, moves] =
+        let [mut unsupported, mut moves] =
             [ATTRIBUTES, MOVES].map(|calls| BTreeMap::from(calls.map(|call| (call, Vec::new()))));
+        let locks = OPEN_FILE_LOCKS.map(|request| one((1, SeccompCmpOp::Eq, request)));
+        moves.insert(libc::SYS_fcntl, locks.into_iter().collect::<Result<_, _>>()?);
         let (mask, btrfs) = BTRFS;
         let mut requests = vec![one((1, SeccompCmpOp::MaskedEq(mask), btrfs))?];
+        for (mask, request) in ENCRYPTION {
+            requests.push(one((1, SeccompCmpOp::MaskedEq(mask), request))?);
+        }
         unsupported.insert(FILE_SETATTR, Vec::new());
         for request in FLAGS {
             requests.push(one((1, SeccompCmpOp::Eq, request))?);
