@@ -203,6 +203,30 @@ fn a_prediction_has_its_texts_once() {
 }
 
 #[test]
+fn a_prediction_that_names_two_tasks_or_a_failure_is_refused() {
+    let place = Place::new();
+    let good = json!({"task_id": "alpha/0", "metadata": {"task_id": "alpha/0"}, "pred": "store_12 = store(12)"});
+    let with = |place: &str, name: &str, value: Value| {
+        let mut record = good.clone();
+        record.pointer_mut(place).unwrap()[name] = value;
+        record
+    };
+    let eval = ["eval", "--tasks", "tasks.jsonl", "--predictions", "p.jsonl", "--missing", "skip"];
+    place.write("p.jsonl", jsonl(&[good.clone()]));
+    place.run(&eval).partly();
+    let two = "fields 'task_id' and 'metadata.task_id' name different tasks: remove one of them";
+    for (record, wanted) in [
+        (with("/metadata", "task_id", json!("alpha/1")), two),
+        (with("", "errors", json!(["full"])), "full"),
+        (with("", "success", json!(false)), "an error"),
+        (with("", "object", json!("error")), "an error"),
+    ] {
+        place.write("p.jsonl", jsonl(&[record]));
+        place.run(&eval).failed().says(&[wanted]);
+    }
+}
+
+#[test]
 fn a_time_that_cannot_be_is_named() {
     let place = Place::empty();
     place.write("labels.jsonl", jsonl(&labels(0..1)));

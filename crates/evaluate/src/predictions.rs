@@ -214,9 +214,9 @@ pub fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<String>>
 
 /// Checks that a record with completions does not also report a failure.
 fn check_record(record: &Object) -> std::result::Result<(), AnswerError> {
-    if let Some(error) = record.get("error") {
-        check_answer(&json!({"error": error}))?;
-    }
+    let reporting = ["error", "errors", "success", "object"].into_iter();
+    let reported = reporting.filter_map(|name| Some((name.to_owned(), record.get(name)?.clone())));
+    check_answer(&reported.collect())?;
     match record.get("finish_reason") {
         Some(reason) => check_choice(&json!({"finish_reason": reason}), 0),
         None => Ok(()),
@@ -530,7 +530,16 @@ impl TaskReference {
         let id = match (top.has("task_id"), fields.has("task_id")) {
             (false, false) => None,
             (false, true) => Some(fields.task_id()?),
-            (true, _) => Some(top.task_id()?),
+            (true, false) => Some(top.task_id()?),
+            (true, true) => {
+                let (id, inner) = (top.task_id()?, fields.task_id()?);
+                if id != inner {
+                    return Err(top.error(
+                        "fields 'task_id' and 'metadata.task_id' name different tasks: remove one of them",
+                    ));
+                }
+                Some(id)
+            }
         };
         let given = |names: &[&str]| names.iter().any(|name| fields.has(name));
         let count = |names: &[&str]| given(names).then(|| fields.count(names)).transpose();

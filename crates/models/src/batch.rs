@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use repoformer_core::completion::{message_in, samples_of_any};
+use repoformer_core::completion::{error_in, message_in, samples_of_any};
 use repoformer_core::task::kind::RecordKind;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::{Fields, Object};
@@ -106,12 +106,14 @@ pub fn answer(
 ) -> Result<(String, Result<Value, String>)> {
     let mut record = Value::Object(record.clone());
     mask_keys(&mut record);
+    let failure = error_in(&record);
     let Value::Object(record) = record else { return Err(Error::record(path, line, "no object")) };
     RecordKind::BatchResponse.check(path, line, &record)?;
     let fields = Fields::new(path, line, "", &record);
     let custom_id = fields.string("custom_id")?.to_owned();
-    if let Some(error) = record.get("error").filter(|error| !error.is_null()) {
-        return Ok((custom_id, Err(message_in(error))));
+    let error = record.get("error").filter(|error| !error.is_null());
+    if let Some(message) = error.map(message_in).or(failure) {
+        return Ok((custom_id, Err(message)));
     }
     let response = fields.object("response")?;
     let below = fields.below("response.", response);
@@ -119,6 +121,9 @@ pub fn answer(
     if let Some(status) = status.filter(|status| !u16::try_from(*status).is_ok_and(is_whole)) {
         let message = response.get("body").map(message_in).unwrap_or_default();
         return Ok((custom_id, Err(format!("status {status}, {message}"))));
+    }
+    if let Some(message) = record.get("response").and_then(error_in) {
+        return Ok((custom_id, Err(message)));
     }
     let body = below.object("body")?;
     Ok((custom_id, Ok(Value::Object(body.clone()))))
@@ -162,6 +167,20 @@ mod tests {
         for none in [0, 199, 204, 205, 206, 300, 65736] {
             let refused = read(status(json!(none))).unwrap_err().to_string();
             assert!(refused.contains(&format!("an error: status {none}")), "{refused}");
+        }
+        for (place, name, value) in [
+            ("", "errors", json!(["full"])),
+            ("", "success", json!(false)),
+            ("/response", "error", json!({"message": "full"})),
+            ("/response", "object", json!("error")),
+        ] {
+            let mut one = answer(json!({"choices": [{"index": 0, "text": "a"}]}));
+            one.pointer_mut(place).unwrap()[name] = value;
+            let refused = read(one).unwrap_err().to_string();
+            assert!(
+                refused.contains("the endpoint answered \"row-1\" with an error: "),
+                "{refused}"
+            );
         }
         for (bad, wanted) in [
             (
