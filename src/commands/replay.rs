@@ -7,7 +7,9 @@ use anyhow::Result;
 use clap::Args;
 use repoformer_core::repository::corpus;
 use repoformer_core::task::{Task, TaskSet};
-use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
+use repoformer_models::endpoint::{
+    ConnectionSettings, Endpoint, KeyVariable, SERVE_TOKEN_VARIABLE,
+};
 use repoformer_models::replay::{Replay, ReplayResults, TimeSummary, TypingSettings};
 use repoformer_study::checkout::one_repository;
 use serde::Serialize;
@@ -63,9 +65,11 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
         .map_or_else(|| args.repos_dir.clone(), |found| found.dir);
     tasks.name_folders(&corpus::folder_names(&dir)?);
     let is_wanted = |task: &&Task| args.repo.as_ref().is_none_or(|name| task.repository == *name);
+    // The key of the model's server is not for this one.
+    let key_variable = KeyVariable::IfSet(SERVE_TOKEN_VARIABLE);
     let endpoint = Endpoint::new(
         &args.server,
-        ConnectionSettings { retries: 0, ..ConnectionSettings::default() },
+        ConnectionSettings { retries: 0, key_variable, ..ConnectionSettings::default() },
     )?;
     let most = args.limit.map_or(usize::MAX, |limit| limit as usize);
     let chosen: Vec<&Task> = tasks.tasks().iter().filter(is_wanted).take(most).collect();

@@ -408,7 +408,8 @@ fn no_byte_of_a_key_is_left_of_answers_to_a_batch() {
             _ => json!({"custom_id": request["custom_id"], "response": null, "error": {"message": text}}),
         }
     });
-    let answers: Vec<Value> = answers.collect();
+    let mut answers: Vec<Value> = answers.collect();
+    answers[0][KEY] = json!(1);
     let file = tempfile::NamedTempFile::with_suffix(".jsonl").unwrap();
     std::fs::write(file.path(), jsonl(&answers)).unwrap();
     let path = file.path().to_str().unwrap();
@@ -417,7 +418,7 @@ fn no_byte_of_a_key_is_left_of_answers_to_a_batch() {
     let validate = ["validate", path];
     let runs = [(&place.args(&read)[..], true), (&convert, true), (&validate, true)];
     // A file of settings in the working folder has the keys, and another thing that is none.
-    let settings = [(&convert[..], false), (&validate, false)];
+    let settings = [(&convert[..], false), (&validate, false), (&place.args(&read)[..], false)];
     for (words, is_in_environment) in runs.into_iter().chain(settings) {
         let mut run = place.command(words);
         if is_in_environment {
@@ -425,9 +426,15 @@ fn no_byte_of_a_key_is_left_of_answers_to_a_batch() {
         } else {
             let [url, policy_url] =
                 [KEY, POLICY_KEY].map(|key| format!("http://h/v1?k={}", url_encoded(key)));
-            let text =
-                format!("endpoint = '{url}'\npolicy-endpoint = '{policy_url}'\nnothing = 1\n");
-            place.write("repoformer.toml", text);
+            let text = format!("endpoint = '{url}'\npolicy-endpoint = '{policy_url}'\n");
+            let other = if words[0] == "complete" {
+                // The answers are read again.
+                std::fs::remove_dir_all(place.path("cache/journal")).unwrap();
+                ""
+            } else {
+                "nothing = 1\n"
+            };
+            place.write("repoformer.toml", text + other);
         }
         let ran = Ran::new(run.output().unwrap());
         let said = format!("{}{}", ran.stdout, ran.stderr);
@@ -670,6 +677,28 @@ fn keys_in_wrong_places_are_refused_unseen() {
     ] {
         shell(line);
     }
+}
+
+/// The key of the model's server is for that server alone; the token of `serve` is for `serve`.
+#[test]
+fn a_replay_sends_the_token_of_serve() {
+    let place = Place::empty();
+    place.add_samples();
+    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data/tasks/line.jsonl");
+    place.write("tasks.jsonl", std::fs::read(data).unwrap());
+    let server =
+        Recorder::start(|_, _| "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".into());
+    let url = server.url();
+    let words = [
+        "replay", "--tasks", "tasks.jsonl", "--repos-dir", "repos", "--repo", "parcelflow",
+        "--server", &url,
+    ];
+    let mut run = place.command(&words);
+    run.envs([("REPOFORMER_API_KEY", KEY), ("REPOFORMER_SERVE_TOKEN", "token-of-serve")]);
+    Ran::new(run.output().unwrap()).failed();
+    let sent = server.requests.lock().unwrap().concat().to_lowercase();
+    assert!(sent.contains("bearer token-of-serve"), "{sent}");
+    assert!(!sent.contains(&KEY.to_lowercase()), "{sent}");
 }
 
 /// A command that holds a key leaves no core: without one it does, where this machine makes any.

@@ -21,6 +21,7 @@ use function_level::FunctionLevel;
 use repoformer_core::policy::LabelScales;
 use repoformer_core::task::TaskFiles;
 use repoformer_core::task::kind::RecordKind;
+use repoformer_models::endpoint::{MASK, holds_key};
 use repoformer_store::error::{Error, KEPT, Result};
 use repoformer_store::jsonl::{self, Object, Reader, RecordAddress};
 use repoformer_store::manifest::is_part;
@@ -245,6 +246,7 @@ impl Validator<'_> {
             } else {
                 String::new()
             };
+            let name = if holds_key(&name) { MASK } else { &name };
             let reason = format!("unknown field '{name}' of {}; it is kept{more}", kind.name());
             self.find(line, None, Severity::Note, reason);
         }

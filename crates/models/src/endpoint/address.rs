@@ -9,7 +9,7 @@ use super::DEFAULT_KEY_VARIABLE;
 use super::key::SharedKeys;
 
 /// Replacement for secrets in messages.
-pub(crate) const MASK: &str = "***";
+pub const MASK: &str = "***";
 /// Last path segments of URLs that users copy from a request instead of the server's address.
 const REQUESTS: [&str; 4] = ["embeddings", "completions", "chat", "models"];
 

@@ -24,7 +24,7 @@ use super::outage::{OutageReport, OutageWatch};
 use super::proxy;
 use super::request::RequestWork;
 use super::retry::{self, Failure, RetryOutlook};
-use super::{ConnectionSettings, DEFAULT_KEY_VARIABLE, Event, events};
+use super::{ConnectionSettings, Event, events};
 
 /// Path to which every such server responds, if only with an error.
 const GREETING: &str = "/v1/models";
@@ -186,7 +186,7 @@ impl Endpoint {
         variable: impl Fn(&str) -> Result<String, VarError>,
     ) -> Result<Self> {
         let address = Address::parse(url)?;
-        let key = Key::from_environment(url, settings.key_variable.as_deref(), &variable)?;
+        let key = Key::from_environment(url, &settings.key_variable, &variable)?;
         let header = key.as_ref().and_then(Key::header).cloned();
         let keys = SharedKeys::of_program();
         keys.add(Key::with_query(key, address.query()));
@@ -447,10 +447,9 @@ impl Endpoint {
 
     /// Returns the settings for reading the answer to a request.
     fn context<'c>(&'c self, key: &'c Key, body: Option<&Value>) -> Context<'c> {
-        let named = self.settings.key_variable.as_deref();
         Context {
             timeout: self.settings.timeout,
-            key_variable: named.unwrap_or(DEFAULT_KEY_VARIABLE),
+            key_variable: self.settings.key_variable.name(),
             has_key: self.header.is_some(),
             key,
             greatest: greatest(body),

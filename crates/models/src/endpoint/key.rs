@@ -13,7 +13,7 @@ use ureq::http::HeaderValue;
 use super::address::{MASK, mask_url, named_value};
 use super::readings::{BATCH, LONGEST_STEP, Layers, Notation, Reader};
 use super::request::is_given_up;
-use super::{DEFAULT_KEY_VARIABLE, POLICY_KEY_VARIABLE};
+use super::{DEFAULT_KEY_VARIABLE, KeyVariable, POLICY_KEY_VARIABLE};
 
 /// Length from which a part of a key is masked like the whole key. Shorter keys are words, such as `EMPTY`, that completions may contain.
 const PART: usize = 12;
@@ -55,13 +55,14 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
-    /// Reads the key from the named variable, or else from the default one.
+    /// Reads the key from a variable.
     pub(super) fn from_environment(
         url: &str,
-        named: Option<&str>,
+        named: &KeyVariable,
         variable: impl Fn(&str) -> Result<String, VarError>,
     ) -> Result<Option<Self>> {
-        let name = named.unwrap_or(DEFAULT_KEY_VARIABLE);
+        let name = named.name();
+        let is_optional = matches!(named, KeyVariable::IfSet(_));
         let wrong = |reason: String| Error::Endpoint {
             url: mask_url(url),
             reason,
@@ -71,13 +72,13 @@ impl Key {
         let not = |what: &str| wrong(format!("the environment variable {name} {what}"));
         let value = match variable(name) {
             Ok(value) => value,
-            Err(VarError::NotPresent) if named.is_none() => return Ok(None),
+            Err(VarError::NotPresent) if is_optional => return Ok(None),
             Err(VarError::NotPresent) => return Err(not("is not set")),
             Err(_) => return Err(not("is not UTF-8")),
         };
         let secret = value.trim();
         if secret.is_empty() {
-            return if named.is_none() { Ok(None) } else { Err(not("is empty")) };
+            return if is_optional { Ok(None) } else { Err(not("is empty")) };
         }
         Self::new(secret)
             .ok_or_else(|| not("contains characters that keys cannot contain"))
@@ -107,7 +108,9 @@ impl Key {
 
     /// Returns a key together with the keys in the query of a URL (`?api-key=…`), because servers repeat those too.
     pub(super) fn with_query(key: Option<Self>, query: &str) -> Option<Self> {
-        let pairs = query.trim_start_matches('?').split(['&', ';']);
+        // Some servers also separate values by `;`, others take it as a part of them.
+        let query = query.trim_start_matches('?');
+        let pairs = query.split('&').chain(query.split(['&', ';']));
         let secret_of = |pair: &'_ str| match named_value(pair) {
             Some((name, value)) => {
                 let is_harmless = |known: &&str| name.eq_ignore_ascii_case(known);
@@ -141,13 +144,23 @@ impl Key {
         let mut all = Self::default();
         for (name, value) in variables {
             let key = match &*name {
-                DEFAULT_KEY_VARIABLE | POLICY_KEY_VARIABLE => Self::new(value.trim()),
+                DEFAULT_KEY_VARIABLE | POLICY_KEY_VARIABLE => {
+                    Self::new(value.trim()).or_else(|| Some(Self::of_invalid(&value)))
+                }
                 name if name.starts_with("REPOFORMER_") => Self::of_url(&value),
                 _ => None,
             };
             key.into_iter().for_each(|key| all.join(key));
         }
         all
+    }
+
+    /// Returns the words of a text that is no key, for masking: `Bearer` before a key, or several keys.
+    fn of_invalid(text: &str) -> Self {
+        let mut key = Self::default();
+        text.split(char::is_whitespace).for_each(|word| key.add(word));
+        key.index();
+        key
     }
 
     /// Returns whether this key already masks everything that another one masks.

@@ -1,5 +1,6 @@
 //! Tests of the client against a faulty server.
 
+use crate::endpoint::{DEFAULT_KEY_VARIABLE, KeyVariable};
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -232,13 +233,15 @@ fn an_answer_without_its_end_is_asked_for_again_and_shown_in_the_end() {
 #[test]
 fn a_key_comes_from_the_environment_and_is_shown_nowhere() {
     let secret = "sk-123/ab+c=";
-    let settings =
-        |name: Option<&str>| ConnectionSettings { key_variable: name.map(Into::into), ..quick() };
+    let settings = |key_variable: KeyVariable| ConnectionSettings { key_variable, ..quick() };
     let server = TestServer::start(|_, request| {
         let sent = request.headers.iter().find(|header| header.starts_with("authorization"));
         refusal("401 Unauthorized", &format!("wrong key: {sent:?}"))
     });
-    for (named, variable) in [(None, DEFAULT_KEY_VARIABLE), (Some("MY_KEY"), "MY_KEY")] {
+    for (named, variable) in [
+        (KeyVariable::default(), DEFAULT_KEY_VARIABLE),
+        (KeyVariable::Required("MY_KEY".into()), "MY_KEY"),
+    ] {
         let lookup = |name: &str| {
             if name == variable { Ok(format!(" {secret}\n")) } else { Err(VarError::NotPresent) }
         };
@@ -255,15 +258,15 @@ fn a_key_comes_from_the_environment_and_is_shown_nowhere() {
         let lookup = |_: &str| value.clone().map(String::from);
         Endpoint::with_environment(&server.url(), settings(named), lookup)
     };
-    assert!(of(None, Err(VarError::NotPresent)).unwrap().header.is_none());
-    assert!(of(None, Ok("")).unwrap().header.is_none());
+    assert!(of(KeyVariable::default(), Err(VarError::NotPresent)).unwrap().header.is_none());
+    assert!(of(KeyVariable::default(), Ok("")).unwrap().header.is_none());
     for (value, reason) in [
         (Err(VarError::NotPresent), "MY_KEY is not set"),
         (Ok(" "), "MY_KEY is empty"),
         (Ok("sk-1\nsk-2"), "MY_KEY contains characters that keys cannot contain"),
         (Ok("ключ"), "MY_KEY contains characters that keys cannot contain"),
     ] {
-        let error = of(Some("MY_KEY"), value).unwrap_err();
+        let error = of(KeyVariable::Required("MY_KEY".into()), value).unwrap_err();
         assert_ends(&error, reason);
     }
 }

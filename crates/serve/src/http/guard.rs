@@ -12,7 +12,7 @@ use super::answer::refusal;
 use crate::error::{Result, ServeError};
 
 /// Environment variable that holds the token of clients.
-pub const TOKEN_VARIABLE: &str = "REPOFORMER_SERVE_TOKEN";
+pub use repoformer_models::endpoint::SERVE_TOKEN_VARIABLE as TOKEN_VARIABLE;
 
 /// Access conditions of a server.
 #[derive(Debug, Clone)]

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use anyhow::{Result, anyhow, bail};
+use repoformer_models::endpoint::mask_keys_of;
 use repoformer_store::error::Error;
 use repoformer_text::message::{Message, MessagePart};
 use repoformer_text::names::did_you_mean;
@@ -20,8 +21,10 @@ pub fn variable(key: &str) -> String {
 pub struct SettingTexts(Vec<(&'static Setting, Vec<String>)>);
 
 impl SettingTexts {
-    /// Adds a setting with its values.
+    /// Adds a setting with its values. Keys in URLs among them are masked from now on, even if no server is asked there: another one, or
+    /// a file of answers, may repeat them.
     pub fn insert(&mut self, setting: &'static Setting, texts: Vec<String>) {
+        texts.iter().for_each(|text| mask_keys_of(text));
         self.0.retain(|(one, _)| *one != setting);
         self.0.push((setting, texts));
     }

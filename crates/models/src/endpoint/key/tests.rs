@@ -180,6 +180,25 @@ fn a_key_with_a_backslash_or_an_entity_is_refused() {
     assert!(Key::new("sk-0123/456789abcdef").is_some());
 }
 
+/// Such a variable is refused when a server is asked; answers from files are masked all the same.
+#[test]
+fn a_variable_that_is_no_key_is_masked() {
+    for value in
+        ["Bearer rk-Zq7VxP2mLw9TdKf4", "other\nrk-Zq7VxP2mLw9TdKf4", r"rk-Zq7VxP2mLw9TdKf4\a"]
+    {
+        let variables = [(DEFAULT_KEY_VARIABLE.to_owned(), value.to_owned())];
+        let key = Key::of_variables(variables.into_iter());
+        assert_eq!(key.mask_text("is rk-Zq7VxP2mLw9TdKf4 here"), "is *** here", "{value}");
+    }
+}
+
+#[test]
+fn a_value_with_a_semicolon_is_masked_whole_and_in_parts() {
+    let key = Key::of_url("http://h/v1?a=b&api-key=sk-Qw7Er9T;Zx3Cv5Bn8M0aB").unwrap();
+    assert_eq!(key.mask_text("<sk-Qw7Er9T;Zx3Cv5Bn8M0aB>"), "<***>");
+    assert_eq!(key.mask_text("<Zx3Cv5Bn8M0aB>"), "<***>");
+}
+
 /// Keys may have fewer than twelve letters and digits.
 #[test]
 fn signs_of_a_key_are_masked_as_its_letters_are() {
