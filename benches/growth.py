@@ -291,6 +291,23 @@ def statements_of_many_samples(n, folder):
     return run(folder, "eval", "--tasks", "tasks.jsonl", "--predictions", "predictions.jsonl", "--metrics", "crosscodeeval")
 
 
+UNRESOLVED = {
+    "names of a list": lambda n: "x = [" + each(n, "a#, ") + "]",
+    "tuples within tuples": lambda n: "(a, " * n + ")" * n + " = b",
+    "scopes within scopes": lambda n: "x = " + "lambda: " * n + "(" + "a, " * n + ")",
+    "members of a long name": lambda n: "a" * n + each(n, ".b#"),
+    "keyword arguments": lambda n: "f(" + each(n, "a#=1, ") + ")",
+}
+
+
+def unresolved_case(name, text):
+    def of(n, folder):
+        write(folder, "repos/r/a.py", LINE + "x = 1\n")
+        return evaluated(folder, text(n), "x = 1", "--unresolved", "--repos-dir", "repos", "--postprocess", "none")
+
+    CASES[f"unresolved: {name}"] = (400, of)
+
+
 ANSWERS = {
     "fences": "```\n",
     "blocks": "```python\nx = 1\n```\n",
@@ -328,6 +345,9 @@ def answer_case(name, unit):
 
 for name, unit in ANSWERS.items():
     answer_case(name, unit)
+
+for name, text in UNRESOLVED.items():
+    unresolved_case(name, text)
 
 
 BLOCK = "```\ny\n```\n"

@@ -29,7 +29,7 @@ use serde_json::json;
 
 use super::eval_output::{NamedScores, Results, write_results};
 use super::eval_score::{ScoringSettings, score, tell_uncut, with_missing};
-use super::{eval_definitions, eval_retrieval, parts};
+use super::{eval_names, eval_retrieval, parts};
 use crate::commands::eval_args::EvalArgs;
 use crate::commands::session::{check_not_tasks, open};
 use crate::output::{self, Screen, check_output, fail};
@@ -48,8 +48,8 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     if args.retrieval {
         return eval_retrieval::run(args, &settings);
     }
-    if args.definitions {
-        return eval_definitions::run(args, &settings);
+    if args.definitions || args.unresolved {
+        return eval_names::run(args, &settings);
     }
     if args.exec.exec {
         #[cfg(target_os = "linux")]

@@ -45,6 +45,12 @@ pub(crate) struct EvalArgs {
         "pairs", "check_references", "metrics", "retrieval", "exec", "results", "per_task", "format", "allow_mixed", "shard",
     ])]
     pub(crate) definitions: bool,
+    /// Find names instead of scoring similarity: the names in each prediction that neither its file nor the repository defines;
+    /// `compare` reads the output
+    #[arg(long, conflicts_with_all = [
+        "pairs", "check_references", "metrics", "retrieval", "definitions", "exec", "results", "per_task", "format", "allow_mixed", "shard",
+    ])]
+    pub(crate) unresolved: bool,
     /// Ranker to compare with --retrieval, or several fused, as in rrf:jaccard,bm25 (repeatable, or separated by commas unless
     /// fused) [default: --ranker]
     #[arg(long, value_name = "NAME", requires = "retrieval", value_parser = ValueList::new(Ranker::NAMES))]

@@ -11,9 +11,9 @@ pub(crate) mod doctor;
 mod dry_run;
 pub(crate) mod eval;
 pub(crate) mod eval_args;
-mod eval_definitions;
 #[cfg(target_os = "linux")]
 mod eval_exec;
+mod eval_names;
 mod eval_output;
 mod eval_retrieval;
 mod eval_score;

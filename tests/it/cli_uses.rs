@@ -1,4 +1,4 @@
-//! `eval --definitions`: the definitions that predictions use.
+//! `eval --definitions`: the definitions that predictions use. `eval --unresolved`: their names that resolve nowhere.
 
 use serde_json::{Value, json};
 
@@ -94,4 +94,33 @@ fn declared_types_say_what_is_used() {
         predictions(&place, |task| prediction.map_or_else(|| truth(task), Value::from));
         place.run(&eval).done().says(&[says]);
     }
+}
+
+#[test]
+fn invented_names_are_found_and_those_of_targets_are_not() {
+    let place = Place::empty();
+    place.add_samples();
+    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data/tasks/api.jsonl");
+    place.write("tasks.jsonl", std::fs::read(data).unwrap());
+    let eval = [&["eval", "--unresolved"], &DATA[..], &["--predictions", "p.jsonl"]].concat();
+    let to = |file: &'static str| [&eval[..], &["-o", file]].concat();
+    predictions(&place, truth);
+    place.run(&to("truth.jsonl")).done().says(&["p.jsonl: ", "so do "]);
+    let found = place.records("truth.jsonl");
+    let resolved = found.iter().filter(|line| line["names"]["resolved"] == 1.0).count();
+    assert!(50 * resolved >= 49 * found.len(), "{resolved} of {}", found.len());
+    predictions(&place, |task| {
+        let text = task["metadata"]["ground_truth"].as_str().unwrap();
+        let indentation = &text[..text.len() - text.trim_start().len()];
+        json!([text, format!("{indentation}nobody_defines_this()\n")])
+    });
+    place.run(&to("half.jsonl")).done();
+    for line in place.records("half.jsonl") {
+        assert_eq!(line["unresolved"][1], json!(["nobody_defines_this"]), "{line}");
+    }
+    let compared = place.run(&["compare", "truth.jsonl", "half.jsonl", "--format", "json"]).done();
+    let compared: Value = serde_json::from_str(&compared.stdout).unwrap();
+    assert_eq!(compared["measures"][0]["measure"], "names.resolved", "{compared}");
+    std::fs::remove_dir_all(place.path("repos/quillpad")).unwrap();
+    place.run(&eval).partly().says(&["quillpad"]);
 }

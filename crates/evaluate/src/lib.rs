@@ -45,4 +45,5 @@ pub mod score;
 pub mod statistics;
 pub mod sweep;
 pub mod table;
+pub mod unresolved;
 pub mod uses;

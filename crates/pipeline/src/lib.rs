@@ -97,6 +97,6 @@ pub use search::search;
 pub use search_time::{SearchTime, search_time};
 pub use selective::{SelectiveTasks, SignalSources, forget_outdated, selective, write_chosen};
 pub use stage::{RebuiltArtifact, StageReport};
-pub use uses::{DefinitionUses, definition_uses};
+pub use uses::{NameMeasurements, definition_uses, unresolved_names};
 pub use vectorize::{vectorize_queries, vectorize_repositories};
 pub use window::window_repositories;

@@ -121,6 +121,7 @@ pub(crate) static CSHARP: LanguageSpec = LanguageSpec {
     imports: &[("using_directive", using)],
     resolution: Resolution::Types(&TYPES),
     common_methods: COMMON_METHODS,
+    builtins: BUILTINS,
     import_line: |line| {
         let module = line.strip_prefix("using ")?;
         // `using (` declares a resource.
@@ -260,3 +261,18 @@ const COMMON_METHODS: &str = "\
     ToList ToLower ToLowerInvariant ToString ToUpper ToUpperInvariant Trace Transform Trim TrimEnd TrimStart \
     Truncate TryAdd TryDequeue TryGetValue TryParse TryRemove Union Unlock Unsubscribe Update Validate Verify \
     Visit Wait WaitAsync WaitOne Warn When WhenAll Where With Write WriteAsync WriteByte WriteLine Zip";
+
+/// Names of `System` and of the namespaces that projects import implicitly, and contextual keywords.
+const BUILTINS: &str = "\
+    Action Activator AppContext AppDomain ArgumentException ArgumentNullException ArgumentOutOfRangeException \
+    ArithmeticException Array ArrayList ArraySegment Attribute BitConverter Boolean Buffer Byte \
+    CancellationToken Char Console Convert DateTime DateTimeOffset Decimal Delegate Dictionary \
+    DivideByZeroException Double Enum Environment Equals EventArgs EventHandler Exception Func GC GetHashCode \
+    GetType Guid HashSet IAsyncDisposable ICollection IComparable IDictionary IDisposable IEnumerable \
+    IEnumerator IEquatable IList IReadOnlyCollection IReadOnlyDictionary IReadOnlyList IndexOutOfRangeException \
+    Int16 Int32 Int64 IntPtr InvalidCastException InvalidOperationException KeyNotFoundException KeyValuePair \
+    Lazy List Math MemberwiseClone Memory NotImplementedException NotSupportedException NullReferenceException \
+    Nullable Object ObjectDisposedException ObsoleteAttribute OperationCanceledException OverflowException \
+    Predicate Queue Random ReadOnlySpan ReferenceEquals SByte Single Span Stack String StringBuilder \
+    StringComparer StringComparison Task Thread TimeSpan TimeoutException ToString Tuple Type UInt16 UInt32 \
+    UInt64 Uri ValueTask Version WeakReference _ dynamic field nameof nint notnull unmanaged value var";

@@ -85,6 +85,7 @@ pub(crate) static GO: LanguageSpec = LanguageSpec {
     imports: &[("import_spec", import)],
     resolution: Resolution::Types(&TYPES),
     common_methods: COMMON_METHODS,
+    builtins: BUILTINS,
     import_line,
     is_local_import,
     blocks: &["block", "statement_list"],
@@ -254,3 +255,9 @@ const COMMON_METHODS: &str = "\
     Stop Store String Sub Submit Sum Swap Sync Test Time Trim Truncate Type Unlock Unmarshal UnmarshalJSON Unwrap \
     Update Upper Validate Value Values Verify Wait Walk Warn Warnf With Write WriteByte WriteHeader WriteRune \
     WriteString WriteTo";
+
+/// Names of the universe block, and the blank name.
+const BUILTINS: &str = "\
+    _ any append bool byte cap clear close comparable complex complex128 complex64 copy delete error false \
+    float32 float64 imag int int16 int32 int64 int8 iota len make max min new nil panic print println real \
+    recover rune string true uint uint16 uint32 uint64 uint8 uintptr";

@@ -87,6 +87,7 @@ pub(crate) static JAVA: LanguageSpec = LanguageSpec {
     imports: &[("import_declaration", import)],
     resolution: Resolution::Types(&TYPES),
     common_methods: COMMON_METHODS,
+    builtins: BUILTINS,
     import_line: |line| {
         let module = line.strip_prefix("import ")?;
         let module = module.strip_prefix("static ").unwrap_or(module);
@@ -242,3 +243,20 @@ const COMMON_METHODS: &str = "\
     then thenApply thenReturn throwIfNull time toArray toByteArray toCharArray toList toLowerCase toMap toString \
     toUpperCase trim trimToSize tryLock type unlock update updateAndGet url value valueOf values verify visit \
     wait warn warning when write writeTo";
+
+/// Names of `java.lang`, and of the methods that every object has.
+const BUILTINS: &str = "\
+    AbstractMethodError Appendable ArithmeticException ArrayIndexOutOfBoundsException ArrayStoreException \
+    AssertionError AutoCloseable Boolean Byte CharSequence Character Class ClassCastException ClassLoader \
+    ClassNotFoundException CloneNotSupportedException Cloneable Comparable Deprecated Double Enum Error \
+    Exception ExceptionInInitializerError Float FunctionalInterface IllegalAccessException \
+    IllegalArgumentException IllegalMonitorStateException IllegalStateException IllegalThreadStateException \
+    IndexOutOfBoundsException InheritableThreadLocal InstantiationException Integer InternalError \
+    InterruptedException Iterable LinkageError Long Math Module NegativeArraySizeException NoClassDefFoundError \
+    NoSuchFieldException NoSuchMethodException NullPointerException Number NumberFormatException Object \
+    OutOfMemoryError Override Package Process ProcessBuilder ProcessHandle Readable Record \
+    ReflectiveOperationException Runnable Runtime RuntimeException SafeVarargs SecurityException Short \
+    StackOverflowError StackTraceElement StackWalker StrictMath String StringBuffer StringBuilder \
+    StringIndexOutOfBoundsException SuppressWarnings System Thread ThreadGroup ThreadLocal Throwable \
+    UnsupportedOperationException Void clone equals finalize getClass hashCode length name notify notifyAll \
+    ordinal toString valueOf values wait";

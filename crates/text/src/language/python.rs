@@ -54,6 +54,7 @@ pub(crate) static PYTHON: LanguageSpec = LanguageSpec {
     ],
     resolution: Resolution::Modules,
     common_methods: COMMON_METHODS,
+    builtins: BUILTINS,
     import_line,
     is_local_import,
     blocks: &["module", "block"],
@@ -166,3 +167,23 @@ const COMMON_METHODS: &str = "\
     train transform translate transpose truncate type uniform union unlink unlock unsqueeze update upper validate \
     values var view wait warn warning with_suffix write write_bytes write_text writelines zero_ zero_grad zeros \
     zfill";
+
+/// Names that Python binds in every module, and those of Python 2.
+const BUILTINS: &str = "\
+    ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BlockingIOError \
+    BrokenPipeError BufferError BytesWarning ChildProcessError ConnectionAbortedError ConnectionError \
+    ConnectionRefusedError ConnectionResetError DeprecationWarning EOFError Ellipsis EncodingWarning \
+    EnvironmentError Exception ExceptionGroup False FileExistsError FileNotFoundError FloatingPointError \
+    FutureWarning GeneratorExit IOError ImportError ImportWarning IndentationError IndexError InterruptedError \
+    IsADirectoryError KeyError KeyboardInterrupt LookupError MemoryError ModuleNotFoundError NameError None \
+    NotADirectoryError NotImplemented NotImplementedError OSError OverflowError PendingDeprecationWarning \
+    PermissionError ProcessLookupError RecursionError ReferenceError ResourceWarning RuntimeError RuntimeWarning \
+    StopAsyncIteration StopIteration SyntaxError SyntaxWarning SystemError SystemExit TabError TimeoutError True \
+    TypeError UnboundLocalError UnicodeDecodeError UnicodeEncodeError UnicodeError UnicodeTranslateError \
+    UnicodeWarning UserWarning ValueError Warning WindowsError ZeroDivisionError __annotations__ __build_class__ \
+    __builtins__ __class__ __debug__ __doc__ __file__ __import__ __name__ __package__ __path__ __spec__ abs \
+    aiter all anext any ascii basestring bin bool breakpoint bytearray bytes callable chr classmethod compile \
+    complex delattr dict dir divmod enumerate eval exec exit filter float format frozenset getattr globals \
+    hasattr hash help hex id input int isinstance issubclass iter len list locals long map max memoryview min \
+    next object oct open ord pow print property quit range raw_input repr reveal_type reversed round set setattr \
+    slice sorted staticmethod str sum super tuple type unicode vars xrange zip";

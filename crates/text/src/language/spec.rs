@@ -73,6 +73,8 @@ pub struct LanguageSpec {
     /// and of types that run, open or visit something. If the class of the object is unknown, a call of such a method does not
     /// reveal which type defines the method.
     pub(crate) common_methods: &'static str,
+    /// Names that are bound everywhere, separated by spaces.
+    pub(crate) builtins: &'static str,
 
     /// Reads the module and names of an import line without a parser.
     pub import_line: fn(line: &str) -> Option<(&str, &str)>,
@@ -96,6 +98,11 @@ impl LanguageSpec {
     /// Returns true if methods of this name are common elsewhere.
     pub fn is_common_method(&self, name: &str) -> bool {
         self.common_methods.split_ascii_whitespace().any(|word| word == name)
+    }
+
+    /// Returns true if a name is bound everywhere.
+    pub fn is_builtin(&self, name: &str) -> bool {
+        self.builtins.split_ascii_whitespace().any(|word| word == name)
     }
 
     /// Returns true if this kind of node is a function that can have a name.
@@ -336,6 +343,13 @@ pub struct TypeRules {
     pub has_parts: bool,
     /// Whether fields are accessed only through `this`.
     pub fields_need_this: bool,
+}
+
+impl TypeRules {
+    /// Returns true if a file sees names of other files only if it imports them by name.
+    pub fn are_files_modules(&self) -> bool {
+        matches!(self.visibility, NameVisibility::Exports)
+    }
 }
 
 /// Statement that names the namespace of the code.

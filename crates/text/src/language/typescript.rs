@@ -121,6 +121,7 @@ pub(super) const ECMASCRIPT: LanguageSpec = LanguageSpec {
     imports: &[("import_statement", import), ("export_statement", export_from)],
     resolution: Resolution::Types(&TYPES),
     common_methods: COMMON_METHODS,
+    builtins: BUILTINS,
     import_line: |line| {
         let rest = line.strip_prefix("import ").or_else(|| line.strip_prefix("} "))?;
         let (names, module) = rest.rsplit_once("from ").unwrap_or(("", rest));
@@ -368,3 +369,24 @@ const COMMON_METHODS: &str = "\
     test text then throw time to toArray toBe toEqual toFixed toISOString toJSON toLocaleString toLowerCase \
     toPromise toString toUpperCase toggle transform trigger trim trimEnd trimStart type unmount unshift \
     unsubscribe update url use validate value valueOf values verbose visit wait walk warn watch with write";
+
+/// Names of JavaScript, browsers, Node.js and test runners, and types of TypeScript.
+const BUILTINS: &str = "\
+    AbortController AbortSignal AggregateError Array ArrayBuffer ArrayLike AsyncGenerator AsyncIterable \
+    AsyncIterator Atomics Awaited BigInt BigInt64Array BigUint64Array Blob Boolean Buffer Capitalize \
+    ConstructorParameters Crypto CustomEvent DOMException DataView Date Document Element Error EvalError Event \
+    EventTarget Exclude Extract File FileReader FinalizationRegistry Float32Array Float64Array FormData Function \
+    Generator HTMLElement Headers Infinity InstanceType Int16Array Int32Array Int8Array Intl Iterable \
+    IterableIterator Iterator JSON JSX Lowercase Map Math MessageChannel NaN Node NodeJS NonNullable Number \
+    Object Omit OmitThisParameter Parameters Partial Pick Promise PromiseLike PropertyKey Proxy RangeError React \
+    ReadableStream Readonly ReadonlyArray ReadonlyMap ReadonlySet Record ReferenceError Reflect RegExp Request \
+    Required Response ReturnType Set SharedArrayBuffer String Symbol SyntaxError TextDecoder TextEncoder \
+    ThisType TypeError URIError URL URLSearchParams Uint16Array Uint32Array Uint8Array Uint8ClampedArray \
+    Uncapitalize Uppercase WeakMap WeakRef WeakSet WebAssembly WebSocket Window Worker XMLHttpRequest __dirname \
+    __filename addEventListener after afterAll afterEach alert any arguments atob before beforeAll beforeEach \
+    bigint boolean btoa cancelAnimationFrame clearImmediate clearInterval clearTimeout console crypto \
+    customElements decodeURI decodeURIComponent describe document encodeURI encodeURIComponent escape eval \
+    expect exports fetch global globalThis history isFinite isNaN it jest localStorage location module navigator \
+    never number object parseFloat parseInt performance process queueMicrotask removeEventListener \
+    requestAnimationFrame require screen self sessionStorage setImmediate setInterval setTimeout string \
+    structuredClone symbol test undefined unescape unknown vi void window";

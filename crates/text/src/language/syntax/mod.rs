@@ -8,11 +8,13 @@
 mod body;
 mod definitions;
 mod names;
+mod uses;
 
 pub use body::Body;
 pub use body::is_bare_string;
 pub use definitions::{Function, Scope};
 pub use names::{Callee, DeclaredType, Receiver};
+pub use uses::{NameUse, NameUses, UseRole};
 
 pub use super::import::{Binding, Import};
 pub use super::spec::ScopeKind;

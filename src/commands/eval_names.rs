@@ -1,10 +1,15 @@
-//! `eval --definitions`: how many of the definitions that tasks name their predictions use.
+//! `eval --definitions`: how many of the definitions that tasks name their predictions use. `eval --unresolved`: which names of
+//! predictions resolve nowhere.
 
 use anyhow::{Result, bail};
 use repoformer_core::metrics::Metric;
 use repoformer_evaluate::score::Scoring;
 use repoformer_evaluate::table::percent;
-use repoformer_pipeline::{cached_predictions, definition_uses};
+use repoformer_evaluate::unresolved::TaskNames;
+use repoformer_evaluate::uses::Uses;
+use repoformer_pipeline::{
+    NameMeasurements, cached_predictions, definition_uses, unresolved_names,
+};
 use repoformer_study::choices::{completed_modes, completion, warn_of_departures};
 use repoformer_study::experiments::{cut_answers, single};
 use repoformer_text::counts::subject;
@@ -16,13 +21,14 @@ use crate::output::{self, fail, format_count};
 use crate::records_output::RecordsOutput;
 use crate::settings::Settings;
 
+/// Measures the names of predictions: with `args.definitions` the definitions that they use, else those that resolve nowhere.
 pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     let (mut experiment, settings) = single(settings)?;
     if let Some(path) = &args.predictions {
         cut_answers(&mut experiment, &settings, path)?;
     }
     if experiment.tasks.is_none() {
-        bail!("--tasks is not set, so no definitions are named");
+        bail!("--tasks is not set, so there are no tasks to measure");
     }
     warn_of_departures(&settings);
     // Whole lines or bodies, with their indentation.
@@ -41,7 +47,17 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     };
     let evaluation = score(&experiment, &path, &judging)?;
     evaluation.scores.map_err(with_missing)?;
-    let found = definition_uses(&experiment, &evaluation.tasks, &evaluation.samples, &recipe)?;
+    let (tasks, samples) = (&evaluation.tasks, &evaluation.samples);
+    if args.definitions {
+        let found = definition_uses(&experiment, tasks, samples, &recipe)?;
+        write_uses(args, &name, &found)
+    } else {
+        let found = unresolved_names(&experiment, tasks, samples, &recipe)?;
+        write_names(args, &name, &found)
+    }
+}
+
+fn write_uses(args: &EvalArgs, name: &str, found: &NameMeasurements<Uses>) -> Result<()> {
     output::problems(&found.problems);
     if found.tasks.is_empty() {
         return fail(
@@ -67,6 +83,31 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
         "{name}: predictions use {} % of the definitions that the targets of {} use{left_out}",
         percent(recall),
         format_count(found.tasks.len() as u64, "task")
+    ));
+    Ok(())
+}
+
+fn write_names(args: &EvalArgs, name: &str, found: &NameMeasurements<TaskNames>) -> Result<()> {
+    output::problems(&found.problems);
+    if found.tasks.is_empty() {
+        return fail(
+            "no task matches its repository",
+            "set --repos-dir to the repositories of the tasks, in the versions that they were drawn from",
+        );
+    }
+    let mut file = RecordsOutput::new(&args.output);
+    for names in &found.tasks {
+        file.line(&names.to_record())?;
+    }
+    file.finish()?;
+    let share = |of: &dyn Fn(&TaskNames) -> f64| {
+        percent(found.tasks.iter().map(of).sum::<f64>() / found.tasks.len() as f64)
+    };
+    output::note(format!(
+        "{name}: {} % of the predictions for {} use a name that resolves nowhere; so do {} % of the targets",
+        share(&|names| 1.0 - names.resolved()),
+        format_count(found.tasks.len() as u64, "task"),
+        share(&|names| f64::from(!names.reference.unresolved.is_empty())),
     ));
     Ok(())
 }
