@@ -18,7 +18,7 @@ use super::pattern::is_slow;
 /// SentencePiece's tables have a character of three bytes that becomes 18 characters, which `Metaspace` may double.
 const GROWTH: u64 = 16;
 /// Greatest number of characters that a byte may become without such tables. Tokenizers stay below it.
-const PLAIN_GROWTH: u64 = 6;
+const PLAIN_GROWTH: u64 = 10;
 /// Greatest number of characters that a byte may become if each byte of a character may become a token.
 const GROWTH_OF_BYTES: u64 = 3;
 /// Greatest number of steps of a part, including nested steps.
@@ -76,7 +76,7 @@ impl Parts<'_> {
                 fault: TokenizerFault::Refused { part, reason },
             }
         };
-        let none = Growth { all: 1, plain: 1 };
+        let none = Growth { all: 1, plain: 1, read: CharsRead::OfText };
         let growth = check(self.normalizer, |step| growth_of(step, NORMALIZERS, none));
         let growth = growth.map_err(refused("normalizer"))?.unwrap_or(none);
         let growth = check(self.pre_tokenizer, |step| growth_of(step, PRE_TOKENIZERS, growth))
@@ -161,13 +161,14 @@ struct Growth {
     all: u64,
     /// Without the growth by tables.
     plain: u64,
+    /// Origin of the characters.
+    read: CharsRead,
 }
 
 /// Returns the growth `before` the step, times the factor of the step and of its nested steps. Characters that Unicode's normal forms add
 /// to unmodified text do not count.
 fn growth_of(step: Step, kinds: &[&str], before: Growth) -> PartResult<Growth> {
     let (mut growth, mut steps, mut rest) = (before, 0, vec![step]);
-    let mut read = CharsRead::OfText;
     while let Some(step) = rest.pop() {
         steps += 1;
         if steps > STEPS {
@@ -179,13 +180,13 @@ fn growth_of(step: Step, kinds: &[&str], before: Growth) -> PartResult<Growth> {
         if BY_FIELDS.contains(&step.kind.as_str()) && step.is_mixed() {
             return Err(format!("{} has fields of another type", step.kind));
         }
-        let times = times(&step, read)?;
+        let times = times(&step, growth.read)?;
         growth.all = growth.all.saturating_mul(times);
         if step.kind != "Precompiled" {
             growth.plain = growth.plain.saturating_mul(times);
         }
         if adds_bytes(&step) {
-            read = CharsRead::OfSteps;
+            growth.read = CharsRead::OfSteps;
         }
         for (growth, most) in [(growth.plain, PLAIN_GROWTH), (growth.all, GROWTH)] {
             if growth > most {
@@ -224,9 +225,11 @@ fn times(step: &Step, read: CharsRead) -> PartResult<u64> {
     let may_be_empty = step.pattern.as_ref().map(may_be_empty).transpose()?;
     Ok(match kind {
         "FixedLength" if step.length == Some(0) => return Err("FixedLength has length 0".into()),
-        // Blanks around a character.
+        // Blanks around a character, which has three bytes in a text.
+        "Bert" | "BertNormalizer" if read == CharsRead::OfText => 1,
         "Bert" | "BertNormalizer" => 3,
         // A blank, and the bytes of a character.
+        "ByteLevel" if read == CharsRead::OfText => 2,
         "ByteLevel" => 5,
         "Metaspace" => 2,
         "Precompiled" => match &step.precompiled_charsmap {
