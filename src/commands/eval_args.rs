@@ -45,8 +45,8 @@ pub(crate) struct EvalArgs {
         "pairs", "check_references", "metrics", "retrieval", "exec", "results", "per_task", "format", "allow_mixed", "shard",
     ])]
     pub(crate) definitions: bool,
-    /// Find names instead of scoring similarity: the names in each prediction that neither its file nor the repository defines;
-    /// `compare` reads the output
+    /// Find names instead of scoring similarity: those in each prediction that resolve nowhere, neither in its file nor in the
+    /// repository nor in the language; `compare` reads the output
     #[arg(long, conflicts_with_all = [
         "pairs", "check_references", "metrics", "retrieval", "definitions", "exec", "results", "per_task", "format", "allow_mixed", "shard",
     ])]

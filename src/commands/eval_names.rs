@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use repoformer_core::metrics::Metric;
 use repoformer_evaluate::score::Scoring;
 use repoformer_evaluate::table::percent;
-use repoformer_evaluate::unresolved::TaskNames;
+use repoformer_evaluate::unresolved::{CheckedNames, TaskNames};
 use repoformer_evaluate::uses::Uses;
 use repoformer_pipeline::{
     NameMeasurements, cached_predictions, definition_uses, unresolved_names,
@@ -100,14 +100,16 @@ fn write_names(args: &EvalArgs, name: &str, found: &NameMeasurements<TaskNames>)
         file.line(&names.to_record())?;
     }
     file.finish()?;
-    let share = |of: &dyn Fn(&TaskNames) -> f64| {
-        percent(found.tasks.iter().map(of).sum::<f64>() / found.tasks.len() as f64)
-    };
+    let checked = |one: &&CheckedNames| one.checked > 0;
+    let predictions = || found.tasks.iter().flat_map(|names| &names.samples).filter(checked);
+    let targets = || found.tasks.iter().map(|names| &names.reference).filter(checked);
+    let any = |one: &&CheckedNames| !one.unresolved.is_empty();
+    let share = |any: usize, all: usize| percent(any as f64 / all.max(1) as f64);
     output::note(format!(
-        "{name}: {} % of the predictions for {} use a name that resolves nowhere; so do {} % of the targets",
-        share(&|names| 1.0 - names.resolved()),
-        format_count(found.tasks.len() as u64, "task"),
-        share(&|names| f64::from(!names.reference.unresolved.is_empty())),
+        "{name}: of {}, {} % use a name that resolves nowhere; so do {} % of the targets",
+        format_count(predictions().count() as u64, "prediction"),
+        share(predictions().filter(any).count(), predictions().count()),
+        share(targets().filter(any).count(), targets().count()),
     ));
     Ok(())
 }

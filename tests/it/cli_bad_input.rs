@@ -212,7 +212,7 @@ fn a_prediction_that_names_two_tasks_or_a_failure_is_refused() {
         record
     };
     let eval = ["eval", "--tasks", "tasks.jsonl", "--predictions", "p.jsonl", "--missing", "skip"];
-    place.write("p.jsonl", jsonl(&[good.clone()]));
+    place.write("p.jsonl", jsonl(std::slice::from_ref(&good)));
     place.run(&eval).partly();
     let two = "fields 'task_id' and 'metadata.task_id' name different tasks: remove one of them";
     for (record, wanted) in [

@@ -1,10 +1,12 @@
 //! Finds the names in predictions that nothing defines: a sign of a wrong prediction that needs no tests.
 //!
 //! A prediction is inserted into its file and parsed. A bare name resolves if a scope around it binds the name, in the prediction or in
-//! the rest of the file, or if the language does. Where a file sees names of other files without importing them by name (packages,
-//! namespaces, inheritance, `*`), it also resolves if the repository mentions it anywhere else. A member or an argument's name resolves if
-//! the repository mentions it outside the hole; types are not known, so that is all that is asked. Members of objects from other
-//! libraries are not checked.
+//! the rest of the file, or if it is built into the language. If the file sees names of other files without importing them by name
+//! (packages, namespaces, inheritance, `*`), a mention anywhere in the repository is enough.
+//!
+//! A member, or the name of an argument, is checked only if its expression begins with a name of the repository: an import of one of its
+//! modules, something that the file defines, or `self`. It resolves if the repository mentions it outside the hole, or if the prediction
+//! assigns it. The types of other objects are not known.
 
 use std::borrow::Cow;
 
@@ -12,7 +14,7 @@ use foldhash::{HashMap, HashSet};
 use repoformer_core::repository::corpus::Repository;
 use repoformer_core::task::Task;
 use repoformer_text::language::syntax::{Binding, NameUse, NameUses, Syntax, UseRole};
-use repoformer_text::language::{Grammar, Language, LanguageSpec, Resolution, identifiers};
+use repoformer_text::language::{Grammar, Language, Resolution, identifiers};
 use repoformer_text::lines::Lines;
 use serde_json::{Value, json};
 
@@ -21,9 +23,9 @@ use super::score::target_digest;
 /// Names of one prediction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CheckedNames {
-    /// Names that were checked, in order, without duplicates.
+    /// Number of names that were checked, without duplicates.
     pub checked: usize,
-    /// Those that resolve nowhere.
+    /// Those that resolve nowhere, in order.
     pub unresolved: Vec<String>,
 }
 
@@ -44,18 +46,24 @@ pub struct TaskNames {
 }
 
 impl TaskNames {
-    /// Returns the proportion of samples whose names all resolve.
-    pub fn resolved(&self) -> f64 {
-        let resolved = self.samples.iter().filter(|one| one.unresolved.is_empty()).count();
-        resolved as f64 / self.samples.len().max(1) as f64
+    /// Returns the proportion of samples whose names all resolve, among the samples that use any; `None` if no sample does.
+    pub fn resolved(&self) -> Option<f64> {
+        let of = self.samples.iter().filter(|one| one.checked > 0);
+        let (mut resolved, mut all) = (0, 0_usize);
+        for one in of {
+            all += 1;
+            resolved += usize::from(one.unresolved.is_empty());
+        }
+        (all > 0).then(|| resolved as f64 / all as f64)
     }
 
-    /// Returns a line of scores: `{"task_id", "row", "repository", "names": {"resolved"}, "unresolved", "checked", "target_digest"}`.
+    /// Returns a line of scores: `{"task_id", "row", "repository", "names": {"resolved"}, "unresolved", "checked", "target_unresolved",
+    /// "target_digest"}`. `names` is null if no sample uses a name that can be checked.
     pub fn to_record(&self) -> Value {
         let of = |of: fn(&CheckedNames) -> Value| self.samples.iter().map(of).collect::<Value>();
         json!({
             "task_id": self.task_id, "row": self.row, "repository": self.repository,
-            "names": {"resolved": self.resolved()},
+            "names": self.resolved().map(|resolved| json!({"resolved": resolved})),
             "unresolved": of(|one| json!(one.unresolved)), "checked": of(|one| json!(one.checked)),
             "target_unresolved": self.reference.unresolved,
             "target_digest": format!("{:016x}", self.target),
@@ -63,24 +71,28 @@ impl TaskNames {
     }
 }
 
+/// Folders at a repository's root that contain packages without being one.
+const SOURCE_FOLDERS: [&str; 3] = ["lib", "python", "src"];
+
 /// Names that the files of a repository mention outside strings.
 pub struct MentionedNames<'a> {
     repository: &'a Repository,
     language: Language,
     /// For each name, the first file that mentions it, and whether others do.
     files: HashMap<&'a str, (usize, bool)>,
-    /// Names of the repository's folders and files, without extensions: modules that begin with another name belong to other libraries.
-    parts: HashSet<&'a str>,
+    /// Names of the modules and packages at the repository's root.
+    roots: HashSet<&'a str>,
 }
 
 impl<'a> MentionedNames<'a> {
     /// Reads the files.
     pub fn new(repository: &'a Repository, language: Language) -> Self {
         let mut files: HashMap<&str, (usize, bool)> = HashMap::default();
-        let mut parts = HashSet::default();
+        let mut roots = HashSet::default();
         for (number, file) in repository.files.iter().enumerate() {
-            let path = file.path.split('/').skip(1);
-            parts.extend(path.map(|part| part.split_once('.').map_or(part, |(stem, _)| stem)));
+            let path =
+                file.path.split('/').skip(1).skip_while(|part| SOURCE_FOLDERS.contains(part));
+            roots.extend(path.take(1).map(|part| part.strip_suffix(".py").unwrap_or(part)));
             if (file.same_as as usize) < number {
                 continue;
             }
@@ -89,7 +101,7 @@ impl<'a> MentionedNames<'a> {
                 place.1 |= place.0 != number;
             }
         }
-        Self { repository, language, files, parts }
+        Self { repository, language, files, roots }
     }
 
     /// Checks the names of each sample for a task, and of its target.
@@ -149,47 +161,49 @@ impl OwnFile<'_> {
         let whole = [left, prediction, right].concat();
         let lines = Lines::new(&whole);
         let grammar = Grammar::for_path(self.all.language, self.path);
-        // Rows of a tree end at `\n` only; the positions are those of the joined text.
-        let start = Lines::new(left).text().len();
-        let end = start + Lines::new(prediction).text().len();
+        // The positions are those of the joined text, which has other line ends. The sign at the end keeps the last one.
+        let length =
+            |texts: &[&str]| Lines::new(&[texts, &["x"]].concat().concat()).text().len() - 1;
+        let hole = length(&[left])..length(&[left, prediction]);
         let Some(syntax) = Syntax::of_lines(&lines, grammar) else {
             return CheckedNames::default();
         };
         let names = NameUses::new(&syntax);
         let imports = Imports::new(self.all, self.path, &syntax);
-        let mut seen = HashSet::default();
-        let mut found = CheckedNames::default();
+        // A name may be bound for one of its uses only.
+        let mut found: Vec<(&str, bool)> = Vec::new();
+        let mut places = HashMap::default();
         for one in names.uses() {
-            let is_inside = one.bytes.start >= start && one.bytes.end <= end;
-            if !is_inside
-                || imports.are_others(syntax.spec(), one)
-                || !seen.insert((one.name, one.role == UseRole::Bare))
-            {
+            let is_outside = one.bytes.end <= hole.start || one.bytes.start >= hole.end;
+            if is_outside || !imports.can_check(&names, one) {
                 continue;
             }
-            found.checked += 1;
-            if !self.resolves(&names, &imports, one) {
-                found.unresolved.push(one.name.to_owned());
-            }
+            let place = *places.entry(one.name).or_insert_with(|| {
+                found.push((one.name, true));
+                found.len() - 1
+            });
+            found[place].1 &= self.resolves(&names, &imports, one);
         }
-        found
+        let unresolved = found.iter().filter(|(_, resolves)| !resolves);
+        CheckedNames {
+            checked: found.len(),
+            unresolved: unresolved.map(|(name, _)| (*name).to_owned()).collect(),
+        }
     }
 
     fn resolves(&self, names: &NameUses<'_>, imports: &Imports<'_>, one: &NameUse<'_>) -> bool {
         let spec = self.all.language.spec();
+        let is_special = || one.name.starts_with("__") && one.name.ends_with("__");
         match one.role {
             UseRole::Bare => {
                 names.is_bound(one)
                     || spec.is_builtin(one.name)
+                    || imports.others.contains(one.name)
                     || imports.sees_others && self.is_mentioned(one.name)
                     || imports.have_unknown_stars
             }
             UseRole::Member(_) => {
-                let is_special = one.name.starts_with("__") && one.name.ends_with("__");
-                is_special
-                    || self.is_mentioned(one.name)
-                    || spec.is_common_method(one.name)
-                    || spec.is_builtin(one.name)
+                is_special() || names.binds(one.name) || self.is_mentioned(one.name)
             }
         }
     }
@@ -202,8 +216,13 @@ impl OwnFile<'_> {
     }
 }
 
+/// Names of the object that a method is called on.
+const SELF: [&str; 3] = ["cls", "self", "this"];
+
 /// Imports of a file, as far as names depend on them.
 struct Imports<'a> {
+    /// Names bound to modules and members of the repository.
+    own: HashSet<&'a str>,
     /// Names bound to modules and members of other libraries.
     others: HashSet<&'a str>,
     /// Whether the file sees names of other files without importing them by name.
@@ -215,33 +234,55 @@ struct Imports<'a> {
 impl<'a> Imports<'a> {
     fn new(all: &MentionedNames<'_>, path: &str, syntax: &Syntax<'a>) -> Self {
         let spec = syntax.spec();
+        let types = match spec.resolution {
+            Resolution::Modules => None,
+            Resolution::Types(rules) => Some(rules),
+        };
         let mut found = Self {
+            own: HashSet::default(),
             others: HashSet::default(),
-            sees_others: matches!(spec.resolution, Resolution::Types(rules) if !rules.are_files_modules()),
+            sees_others: types.is_some_and(|rules| !rules.are_files_modules()),
             have_unknown_stars: false,
         };
         for import in syntax.imports() {
             let from = import.from;
-            let first = from.split(['.', '/']).find(|part| !part.is_empty()).unwrap_or_default();
+            let first = from.split('.').next().unwrap_or_default();
             let is_own = from.starts_with('.')
                 || (spec.is_local_import)(from, path)
-                || all.parts.contains(first);
+                || types.is_none() && all.roots.contains(first);
+            let names = if is_own { &mut found.own } else { &mut found.others };
             match import.binding {
                 Binding::All if is_own => found.sees_others = true,
                 Binding::All => found.have_unknown_stars = true,
-                Binding::Member { local, .. } | Binding::Whole { local } if !is_own => {
-                    found.others.insert(local.split('.').next().unwrap_or(local));
+                Binding::Member { local, .. } | Binding::Whole { local } => {
+                    names.insert(local.split('.').next().unwrap_or(local));
                 }
-                _ => {}
+                Binding::Nothing => {}
+            }
+            // A Go package may have the name of any part of its path: `github.com/go-redis/v9`.
+            if !is_own && types.is_some() {
+                let parts = from.split('/').flat_map(|part| part.split('-'));
+                found.others.extend(parts);
             }
         }
         found
     }
 
-    /// Returns true if a name is a member of an object of another library or of the language.
-    fn are_others(&self, spec: &LanguageSpec, one: &NameUse<'_>) -> bool {
-        let UseRole::Member(Some(first)) = one.role else { return false };
-        self.others.contains(first) || spec.is_builtin(first)
+    /// Returns true if a name is bare, or the member of something that is known to be the repository's.
+    fn can_check(&self, names: &NameUses<'_>, one: &NameUse<'_>) -> bool {
+        match one.role {
+            UseRole::Bare => true,
+            UseRole::Member(None) => false,
+            UseRole::Member(Some(first)) => {
+                let is_known = |name: &str| self.own.contains(name) || names.defines(name);
+                // An object has the members of its supertypes, too.
+                let is_own_object = || {
+                    SELF.contains(&first)
+                        && names.supertypes().all(|name| is_known(name) || name == "object")
+                };
+                !self.others.contains(first) && (is_known(first) || is_own_object())
+            }
+        }
     }
 }
 
@@ -290,6 +331,13 @@ mod tests {
             ("        return tools.other()\n", ""),
             ("        return tools.others()\n", "others"),
             ("        return turn(x, angel=1)\n", "angel"),
+            ("        return missing\n", "missing"),
+            ("        # Ends.\n        missing = 1\n        return missing\n", ""),
+            ("        out = [row for row in x]\n        return row\n", "row"),
+            ("        self.fresh = 1\n        return self.fresh\n", ""),
+            ("        names = x + (\n", ""),
+            ("        frame = np.load(x)\n        return frame.pivot(index=1)\n", ""),
+            ("        return any((hit := i) for i in x), hit\n", ""),
             ("        return np.linalg.norm(x, ord=2)\n", ""),
             ("        print(x, sep='')\n", ""),
             ("        x.append(HOLE)\n", "HOLE"),
@@ -327,13 +375,40 @@ mod tests {
             &files,
             &["\tg()\n", "\tx.size = len(h)\n", "\tx.length++\n", "\tfmt.Sprint(x)\n"],
         );
-        assert_eq!(found, ["", "h", "length", ""]);
+        // The type of `x` is not known.
+        assert_eq!(found, ["", "h", "", ""]);
         let files = [
             ("a.ts", "import { g } from './b';\nfunction f(x) {\n  HOLE();\n}\n"),
             ("b.ts", "export function g() {}\nexport function h() {}\n"),
         ];
         let found = unresolved(Language::TypeScript, &files, &["  g(x);\n", "  h(x);\n"]);
         assert_eq!(found, ["", "h"]);
+    }
+
+    #[test]
+    fn samples_without_a_name_do_not_count() {
+        let of = |unresolved: &[&[&str]]| {
+            let samples = unresolved.iter().map(|names| CheckedNames {
+                checked: 2 * names.len(),
+                unresolved: names
+                    .iter()
+                    .filter(|name| **name != "x")
+                    .map(|name| (*name).into())
+                    .collect(),
+            });
+            let task = TaskNames {
+                row: 0,
+                task_id: "t".into(),
+                repository: "r".into(),
+                samples: samples.collect(),
+                reference: CheckedNames::default(),
+                target: 0,
+            };
+            task.resolved()
+        };
+        assert_eq!(of(&[&[], &[]]), None);
+        assert_eq!(of(&[&["x"], &[]]), Some(1.0));
+        assert_eq!(of(&[&["x"], &["y"], &[]]), Some(0.5));
     }
 
     #[test]

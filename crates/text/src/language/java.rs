@@ -259,4 +259,4 @@ const BUILTINS: &str = "\
     StackOverflowError StackTraceElement StackWalker StrictMath String StringBuffer StringBuilder \
     StringIndexOutOfBoundsException SuppressWarnings System Thread ThreadGroup ThreadLocal Throwable \
     UnsupportedOperationException Void clone equals finalize getClass hashCode length name notify notifyAll \
-    ordinal toString valueOf values wait";
+    ordinal toString valueOf values wait var";

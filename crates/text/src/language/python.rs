@@ -186,4 +186,4 @@ const BUILTINS: &str = "\
     complex delattr dict dir divmod enumerate eval exec exit filter float format frozenset getattr globals \
     hasattr hash help hex id input int isinstance issubclass iter len list locals long map max memoryview min \
     next object oct open ord pow print property quit range raw_input repr reveal_type reversed round set setattr \
-    slice sorted staticmethod str sum super tuple type unicode vars xrange zip";
+    slice sorted staticmethod str sum super tuple type unicode vars xrange zip __loader__ __cached__ copyright credits license PythonFinalizationError reduce unichr file cmp apply intern execfile StandardError coerce buffer";
