@@ -7,9 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use repoformer_core::repository::corpus;
 use repoformer_core::task::{Task, TaskSet};
-use repoformer_models::endpoint::{
-    ConnectionSettings, Endpoint, KeyVariable, SERVE_TOKEN_VARIABLE,
-};
+use repoformer_models::endpoint::{ConnectionSettings, Endpoint, SERVE_TOKEN_VARIABLE};
 use repoformer_models::replay::{Replay, ReplayResults, TimeSummary, TypingSettings};
 use repoformer_study::checkout::one_repository;
 use serde::Serialize;
@@ -66,7 +64,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     tasks.name_folders(&corpus::folder_names(&dir)?);
     let is_wanted = |task: &&Task| args.repo.as_ref().is_none_or(|name| task.repository == *name);
     // The key of the model's server is not for this one.
-    let key_variable = KeyVariable::IfSet(SERVE_TOKEN_VARIABLE);
+    let key_variable = SERVE_TOKEN_VARIABLE;
     let endpoint = Endpoint::new(
         &args.server,
         ConnectionSettings { retries: 0, key_variable, ..ConnectionSettings::default() },

@@ -6,8 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use repoformer_core::completion::{Api, CompletionRequest};
 use repoformer_models::endpoint::{
-    ConnectionSettings, DEFAULT_KEY_VARIABLE, Endpoint, KeyVariable, POLICY_KEY_VARIABLE,
-    mask_keys_of,
+    ConnectionSettings, DEFAULT_KEY_VARIABLE, Endpoint, POLICY_KEY_VARIABLE, mask_keys_of,
 };
 use repoformer_models::server::{SendSettings, changing_template};
 use repoformer_pipeline::{AskedServer, Completion, Messages, Server, file_name};
@@ -43,10 +42,8 @@ pub fn model(settings: &Settings, seed: Option<u64>, by_batch: bool) -> Result<C
             );
         }
         let asking = asking(settings, &completion.model, seed);
-        let connected = ServerAddress {
-            url: settings.endpoint.as_deref(),
-            key_variable: KeyVariable::default(),
-        };
+        let connected =
+            ServerAddress { url: settings.endpoint.as_deref(), key_variable: DEFAULT_KEY_VARIABLE };
         completion.server = Some(server(settings, asking, connected, by_batch)?);
         completion.max_lines = None;
     } else if let Some(setting) = settings.chosen_for_server() {
@@ -102,8 +99,7 @@ pub fn policy_model(settings: &Settings, own: &PolicyServer) -> Result<Completio
         samples: 1,
         ..asking(settings, &own.model, None)
     };
-    let key_variable = if key { KeyVariable::IfSet(variable) } else { KeyVariable::default() };
-    let connected = ServerAddress { url: Some(&own.url), key_variable };
+    let connected = ServerAddress { url: Some(&own.url), key_variable: variable };
     let server = server(settings, asking, connected, false)?;
     Ok(Completion {
         model: own.model.clone(),
@@ -141,7 +137,7 @@ fn asking(settings: &Settings, model: &str, seed: Option<u64>) -> CompletionRequ
 /// Address of a server, and the variable of its key if it is not the usual one.
 struct ServerAddress<'a> {
     url: Option<&'a str>,
-    key_variable: KeyVariable,
+    key_variable: &'static str,
 }
 
 fn server(

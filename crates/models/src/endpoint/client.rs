@@ -175,7 +175,7 @@ impl Endpoint {
     /// is used, except for hosts in `NO_PROXY` and for this machine.
     ///
     /// # Errors
-    /// The URL is invalid, a variable does not name an HTTP proxy, or the variable named for the key is unset or contains no key.
+    /// The URL is invalid, a variable does not name an HTTP proxy, or the variable of the key contains something else.
     pub fn new(url: &str, settings: ConnectionSettings) -> Result<Self> {
         Self::with_environment(url, settings, |name| std::env::var(name))
     }
@@ -186,7 +186,7 @@ impl Endpoint {
         variable: impl Fn(&str) -> Result<String, VarError>,
     ) -> Result<Self> {
         let address = Address::parse(url)?;
-        let key = Key::from_environment(url, &settings.key_variable, &variable)?;
+        let key = Key::from_environment(url, settings.key_variable, &variable)?;
         let header = key.as_ref().and_then(Key::header).cloned();
         let keys = SharedKeys::of_program();
         keys.add(Key::with_query(key, address.query()));
@@ -449,7 +449,7 @@ impl Endpoint {
     fn context<'c>(&'c self, key: &'c Key, body: Option<&Value>) -> Context<'c> {
         Context {
             timeout: self.settings.timeout,
-            key_variable: self.settings.key_variable.name(),
+            key_variable: self.settings.key_variable,
             has_key: self.header.is_some(),
             key,
             greatest: greatest(body),

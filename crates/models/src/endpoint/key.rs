@@ -13,7 +13,7 @@ use ureq::http::HeaderValue;
 use super::address::{MASK, mask_url, named_value};
 use super::readings::{BATCH, LONGEST_STEP, Layers, Notation, Reader};
 use super::request::is_given_up;
-use super::{DEFAULT_KEY_VARIABLE, KeyVariable, POLICY_KEY_VARIABLE};
+use super::{DEFAULT_KEY_VARIABLE, POLICY_KEY_VARIABLE};
 
 /// Length from which a part of a key is masked like the whole key. Shorter keys are words, such as `EMPTY`, that completions may contain.
 const PART: usize = 12;
@@ -55,14 +55,12 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
-    /// Reads the key from a variable.
+    /// Reads the key from a variable; `None` if the variable is not set or empty.
     pub(super) fn from_environment(
         url: &str,
-        named: &KeyVariable,
+        name: &str,
         variable: impl Fn(&str) -> Result<String, VarError>,
     ) -> Result<Option<Self>> {
-        let name = named.name();
-        let is_optional = matches!(named, KeyVariable::IfSet(_));
         let wrong = |reason: String| Error::Endpoint {
             url: mask_url(url),
             reason,
@@ -72,13 +70,12 @@ impl Key {
         let not = |what: &str| wrong(format!("the environment variable {name} {what}"));
         let value = match variable(name) {
             Ok(value) => value,
-            Err(VarError::NotPresent) if is_optional => return Ok(None),
-            Err(VarError::NotPresent) => return Err(not("is not set")),
+            Err(VarError::NotPresent) => return Ok(None),
             Err(_) => return Err(not("is not UTF-8")),
         };
         let secret = value.trim();
         if secret.is_empty() {
-            return if is_optional { Ok(None) } else { Err(not("is empty")) };
+            return Ok(None);
         }
         Self::new(secret)
             .ok_or_else(|| not("contains characters that keys cannot contain"))

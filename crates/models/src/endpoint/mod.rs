@@ -37,8 +37,8 @@ pub const POLICY_KEY_VARIABLE: &str = "REPOFORMER_POLICY_API_KEY";
 /// Settings of the connection to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionSettings {
-    /// Environment variable of the server's key.
-    pub key_variable: KeyVariable,
+    /// Environment variable that contains the server's key, if it is set.
+    pub key_variable: &'static str,
     /// Time limit for one request, from connecting to the end of the answer.
     pub timeout: Duration,
     /// Time limit for connecting.
@@ -56,36 +56,11 @@ pub struct ConnectionSettings {
 /// Environment variable of the token that clients of `serve` send.
 pub const SERVE_TOKEN_VARIABLE: &str = "REPOFORMER_SERVE_TOKEN";
 
-/// Environment variable of a server's key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum KeyVariable {
-    /// Contains the key, if it is set.
-    IfSet(&'static str),
-    /// Must contain the key.
-    Required(String),
-}
-
-impl KeyVariable {
-    /// Returns the name.
-    pub(crate) fn name(&self) -> &str {
-        match self {
-            Self::IfSet(name) => name,
-            Self::Required(name) => name,
-        }
-    }
-}
-
-impl Default for KeyVariable {
-    fn default() -> Self {
-        Self::IfSet(DEFAULT_KEY_VARIABLE)
-    }
-}
-
 impl Default for ConnectionSettings {
     /// Returns settings with ten minutes per request, because busy servers answer late, and five retries within about fifteen seconds.
     fn default() -> Self {
         Self {
-            key_variable: KeyVariable::default(),
+            key_variable: DEFAULT_KEY_VARIABLE,
             timeout: Duration::from_secs(600),
             connect_timeout: Duration::from_secs(10),
             retries: 5,
