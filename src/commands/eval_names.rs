@@ -105,8 +105,13 @@ fn write_names(args: &EvalArgs, name: &str, found: &NameMeasurements<TaskNames>)
     let targets = || found.tasks.iter().map(|names| &names.reference).filter(checked);
     let any = |one: &&CheckedNames| !one.unresolved.is_empty();
     let share = |any: usize, all: usize| percent(any as f64 / all.max(1) as f64);
+    let all = found.tasks.iter().map(|names| names.samples.len()).sum::<usize>();
+    let left_out = match all - predictions().count() {
+        0 => String::new(),
+        n => format!("; {n} without a name that can be checked are left out"),
+    };
     output::note(format!(
-        "{name}: of {}, {} % use a name that resolves nowhere; so do {} % of the targets",
+        "{name}: of {}, {} % use a name that resolves nowhere; so do {} % of the targets{left_out}",
         format_count(predictions().count() as u64, "prediction"),
         share(predictions().filter(any).count(), predictions().count()),
         share(targets().filter(any).count(), targets().count()),
