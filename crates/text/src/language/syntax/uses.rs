@@ -8,7 +8,7 @@ use tree_sitter::Node;
 use super::{Binding, Syntax};
 use crate::language::BlockMarks;
 
-/// Name in a text that does not bind it.
+/// Use of a name in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NameUse<'a> {
     /// The name.
