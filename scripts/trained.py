@@ -57,7 +57,7 @@ LONGEST = 200_000
 # are kept, where not all.
 SIZES = {
     "toy": {
-        "packages": 5, "tests": ["evaluate", "vizier"], "ratio": 0.1, "middle": 20, "labels": 200, "deciding": 6, "line": 4, "chunk": 2, "timed": 1,
+        "packages": 5, "tests": ["evaluate", "vizier"], "ratio": 0.1, "middle": 20, "labels": 80, "deciding": 6, "line": 4, "chunk": 2, "timed": 1,
         "ablations": ["a1"], "layers": 2,
     },
     "pilot": {
