@@ -248,6 +248,7 @@ fn labels(bytes: &[u8]) {
     let [base, augmented] = &*PREDICTED;
     let postprocess = Postprocess::own(false);
     let judging = JudgeSettings {
+        trials: &[],
         instances: &path,
         base,
         augmented,

@@ -11,6 +11,7 @@ use repoformer_formats::label::sequences::check_splits;
 use repoformer_formats::label::{InstanceFile, InstanceFileState};
 use repoformer_pipeline as pipeline;
 use repoformer_pipeline::cached_predictions;
+use repoformer_store::error::Error;
 use repoformer_study::choices::{label, seed};
 use repoformer_study::experiments::{check_completable, completion_of, without_repositories};
 use repoformer_study::stages::complete;
@@ -30,6 +31,10 @@ pub(crate) struct LabelAllArgs {
     /// Minimum gain: retrieval helps if it raises the edit similarity (0 to 1) by more than this
     #[arg(long, value_name = "T", default_value_t = 0.0, allow_negative_numbers = true)]
     threshold: f64,
+    /// Also complete the instances with one fragment at a time, then in each further round with the best set so far and one
+    /// more fragment, and add the gains to the labels: up to this number of rounds
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    fragment_rounds: usize,
     /// Maximum tokens of a training sequence
     #[arg(long, value_name = "N", default_value_t = 2048)]
     max_sequence_tokens: usize,
@@ -109,11 +114,10 @@ impl KindFiles {
         Ok(kinds.into_iter().map(files).collect())
     }
 
-    /// Returns the settings for these instances.
-    fn settings(&self, settings: &Settings) -> Settings {
-        let mut settings = settings.clone();
-        settings.change(|values| values.tasks.fix(vec![self.instances.clone()], NAME));
-        settings
+    /// Returns the name of the file of tasks that show some of the fragments.
+    fn name_of_round(&self, round: usize) -> String {
+        let stem = self.labels.file_stem().unwrap_or_default().to_string_lossy();
+        format!("{}-{round}.jsonl", stem.replace("labels", "fragments"))
     }
 }
 
@@ -140,7 +144,7 @@ pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
     let instances: Vec<&Path> = kinds.iter().map(|files| &*files.instances).collect();
     check_splits(&instances, sequences.held_out)?;
     for files in &kinds {
-        label_kind(args, &files.settings(&settings), files)?;
+        label_kind(args, &settings, files)?;
     }
     let labels: Vec<&Path> = kinds.iter().map(|files| &*files.labels).collect();
     verbalize_labels(&labels, &sequences, &encoder, folder)
@@ -148,18 +152,13 @@ pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
 
 /// Completes the instances of a kind without and with their fragments, and labels them.
 fn label_kind(args: &LabelAllArgs, settings: &Settings, files: &KindFiles) -> Result<()> {
-    let (experiment, settings) = without_repositories(settings)?;
-    check_completable(&experiment)?;
-    let completion = completion_of(&experiment, &settings, None, false)?;
-    let report = pipeline::prompt(&experiment, &MODES)?;
-    output::report(&label("prompt", &experiment), &report);
-    let report = complete(&experiment, &MODES, &completion)?;
-    output::report(&label("complete", &experiment), &report);
-    let [base, rag] = MODES.map(|mode| cached_predictions(&experiment, mode, &completion));
-    let judging = LabelJudgeArgs {
+    let [base, rag] = complete_modes(settings, &files.instances, MODES)?;
+    let mut judging = LabelJudgeArgs {
         instances: files.instances.clone(),
         base: base?,
         rag: rag?,
+        fragments: Vec::new(),
+        next_fragments: None,
         prompts: None,
         probabilities: None,
         samples_from: None,
@@ -174,7 +173,38 @@ fn label_kind(args: &LabelAllArgs, settings: &Settings, files: &KindFiles) -> Re
         summary: None,
         format: None,
     };
-    judge::run_with(&judging, &settings)
+    for round in 1..=args.fragment_rounds {
+        let tasks = files.labels.with_file_name(files.name_of_round(round));
+        judging.next_fragments = Some(tasks.clone());
+        judge::judge(&judging, settings)?;
+        judging.next_fragments = None;
+        if tasks.metadata().is_ok_and(|metadata| metadata.len() == 0) {
+            repoformer_store::files::remove_file(&tasks)
+                .map_err(|e| Error::writing(&tasks, "remove this file", e))?;
+            break;
+        }
+        let [answers] = complete_modes(settings, &tasks, [Mode::Given])?;
+        judging.fragments.push([tasks, answers?]);
+    }
+    judge::report(&judging, &judge::judge(&judging, settings)?)
+}
+
+/// Completes tasks in some modes. Returns the files of the predictions.
+fn complete_modes<const N: usize>(
+    settings: &Settings,
+    tasks: &Path,
+    modes: [Mode; N],
+) -> Result<[Result<PathBuf>; N]> {
+    let mut settings = settings.clone();
+    settings.change(|values| values.tasks.fix(vec![tasks.to_owned()], NAME));
+    let (experiment, settings) = without_repositories(&settings)?;
+    check_completable(&experiment)?;
+    let completion = completion_of(&experiment, &settings, None, false)?;
+    let report = pipeline::prompt(&experiment, &modes)?;
+    output::report(&label("prompt", &experiment), &report);
+    let report = complete(&experiment, &modes, &completion)?;
+    output::report(&label("complete", &experiment), &report);
+    Ok(modes.map(|mode| Ok(cached_predictions(&experiment, mode, &completion)?)))
 }
 
 /// Returns the settings: the data is in the folder, and the paper's profile is the default.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use repoformer_core::label::{LIKELIHOOD, PASS};
+use repoformer_core::label::{FragmentSet, LIKELIHOOD, PASS};
 use repoformer_core::metrics::Metric;
 use repoformer_core::postprocess::Postprocess;
 use repoformer_core::repository::Shard;
@@ -39,6 +39,14 @@ pub(crate) struct LabelJudgeArgs {
     /// Prompts of --rag; needed if the instances do not include their fragments, as in benchmarks
     #[arg(long, value_name = "FILE")]
     pub(crate) prompts: Option<PathBuf>,
+    /// Tasks that show some of an instance's fragments, from --next-fragments, and their predictions in mode given: adds the gains
+    /// of these fragments to the labels; repeatable
+    #[arg(long, value_name = "TASKS=FILE", value_parser = split_trials)]
+    pub(crate) fragments: Vec<[PathBuf; 2]>,
+    /// Write tasks to this file, to be completed in mode given: first each instance with one fragment at a time, then, with the
+    /// results in --fragments, the best set so far with one more fragment at a time. The file is empty if no set can grow
+    #[arg(long, value_name = "FILE")]
+    pub(crate) next_fragments: Option<PathBuf>,
     /// Probabilities of the token that asks for retrieval, for policy self, from `complete --probability-of`
     #[arg(long, value_name = "FILE")]
     pub(crate) probabilities: Option<PathBuf>,
@@ -82,11 +90,12 @@ pub(crate) struct LabelJudgeArgs {
 }
 
 pub(super) fn run(args: &LabelJudgeArgs) -> Result<()> {
-    run_with(args, &Settings::of_shard(args.shard.as_deref(), screen())?)
+    let judged = judge(args, &Settings::of_shard(args.shard.as_deref(), screen())?)?;
+    report(args, &judged)
 }
 
-/// Judges with the metric and the cuts of these settings, unless flags name others.
-pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()> {
+/// Judges with the metric and the cuts of these settings, unless flags name others. Writes the labels, and not the summary.
+pub(super) fn judge(args: &LabelJudgeArgs, settings: &Settings) -> Result<JudgeSummary> {
     let exec = [(&args.base_exec, "none"), (&args.rag_exec, "rg1")];
     let exec = exec.map(|(given, name)| given.as_deref().map(|given| split_name(given, name)));
     args.check_files(exec)?;
@@ -103,6 +112,12 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
         (None, None) => usual_postprocess([&args.base, &args.rag])?,
     };
     match by {
+        LabelCriterion::Tests(_) if args.next_fragments.is_some() || !args.fragments.is_empty() => {
+            return fail(
+                "--fragments and --next-fragments cannot be used with --metric pass, which needs a run of the tests for each set",
+                "choose another metric",
+            );
+        }
         LabelCriterion::Likelihood if args.postprocess.is_some() => {
             return fail(
                 "--postprocess cannot be used with --metric likelihood, which has no predictions to cut",
@@ -121,6 +136,7 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
         instances: &args.instances,
         base: &args.base,
         augmented: &args.rag,
+        trials: &args.fragments,
         prompts: args.prompts.as_deref(),
         probabilities: args.probabilities.as_deref(),
         samples: args.samples_from.as_deref(),
@@ -132,18 +148,46 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
     };
     let judgement = InstanceJudgement::new(judging, *settings.shard)?;
     let mut output = RecordsOutput::new(&args.output);
-    let labels = judgement.judge(&mut |record| output.line(record))?;
+    let mut next = args.next_fragments.as_deref().map(RecordsOutput::new);
+    let (mut without, mut long) = (0, 0);
+    let labels = judgement.judge(&mut |row, label| {
+        if let Some(next) = &mut next {
+            let count = label.cross_file.fragments.len();
+            without += usize::from(count == 0);
+            long += usize::from(count > FragmentSet::MOST);
+            let wanted = label.gains.wanted(count);
+            wanted.into_iter().try_for_each(|shown| next.line(&label.trial(row, shown)))?;
+        }
+        output.line(&label.to_record())
+    })?;
     if let Err(nothing) = judgement.check(&labels) {
         output::problems(&labels.summary.problems);
         return Err(nothing.into());
     }
+    next.map_or(Ok(()), RecordsOutput::finish)?;
+    let all = labels.summary.gains.len();
+    if without > 0 {
+        output::warning(format!(
+            "{} no list of fragments, so --next-fragments has no task of {}",
+            part(without, all, "instance", ["has", "have"]),
+            if without == 1 { "it" } else { "them" }
+        ));
+    }
+    if long > 0 {
+        output::warning(format!(
+            "{} more than {} fragments; --next-fragments shows only the first {}",
+            part(long, all, "instance", ["has", "have"]),
+            FragmentSet::MOST,
+            FragmentSet::MOST
+        ));
+    }
     output.finish()?;
     judgement.write_manifest(&labels, &args.output)?;
-    report(args, &labels.summary)
+    Ok(labels.summary)
 }
 
 /// Prints the counts, and writes the summary.
-fn report(args: &LabelJudgeArgs, judged: &JudgeSummary) -> Result<()> {
+pub(super) fn report(args: &LabelJudgeArgs, judged: &JudgeSummary) -> Result<()> {
     output::problems(&judged.problems);
     output::warn_of_numbers(judged.warnings.first());
     for (reason, count) in &judged.lacking {
@@ -151,6 +195,12 @@ fn report(args: &LabelJudgeArgs, judged: &JudgeSummary) -> Result<()> {
         output::count_failure(format!(
             "{} left out: {reason}",
             subject(*count, "instance", ["is", "are"])
+        ));
+    }
+    if judged.fragments.unanswered > 0 {
+        output::count_failure(format!(
+            "{} no completion in --fragments",
+            subject(judged.fragments.unanswered, "task", ["has", "have"])
         ));
     }
     let all = judged.gains.len();
@@ -175,8 +225,23 @@ impl LabelJudgeArgs {
         let mut inputs: Vec<&Path> = vec![&self.instances, &self.base, &self.rag];
         inputs.extend(optional.into_iter().flatten().map(PathBuf::as_path));
         inputs.extend(exec.iter().flatten().map(|(path, _)| *path));
+        inputs.extend(self.fragments.iter().flatten().map(PathBuf::as_path));
         check_rereadable(&inputs, "label judge")?;
         check_output(Some(&self.output), &inputs)?;
+        if let Some(next) = &self.next_fragments {
+            if check_output(Some(next), &inputs).is_err() {
+                return fail(
+                    format!("--next-fragments would overwrite {}, an input", next.display()),
+                    "name another file",
+                );
+            }
+            if *next == self.output || Some(next) == self.summary.as_ref() {
+                return fail(
+                    "--next-fragments names the file of another output",
+                    "name another file",
+                );
+            }
+        }
         let Some(summary) = &self.summary else { return Ok(()) };
         ScoreFormat::choose(self.format, summary)?;
         if check_output(Some(summary), &inputs).is_err() {
@@ -208,6 +273,14 @@ impl LabelJudgeArgs {
                 "choose it with --metric",
             ),
         }
+    }
+}
+
+/// Splits `TASKS=FILE` into both paths.
+fn split_trials(given: &str) -> Result<[PathBuf; 2], &'static str> {
+    match files::split_name(given) {
+        (Some(tasks), answers) => Ok([tasks.into(), answers.into()]),
+        (None, _) => Err("name the tasks from --next-fragments and their predictions: TASKS=FILE"),
     }
 }
 

@@ -5,11 +5,13 @@
 //! - [`draw`]: draws holes of varied code, each with its contexts and three fragments of other files.
 //! - [`collect`]: draws instances from many repositories, in shards that can be drawn separately.
 //! - [`Label`]: an instance in the exchange format, judged or not.
+//! - [`FragmentGains`]: gains of an instance's fragments, alone and together.
 
 mod code;
 mod collect;
 mod draw;
 mod filter;
+mod fragments;
 mod journal;
 mod nearest;
 mod record;
@@ -24,6 +26,7 @@ pub use collect::{
 };
 pub use draw::{CHUNK_LINES, Draw, Drawing, Instance, InstanceKind, draw};
 pub use filter::{Facts, Filter, Rejection};
+pub use fragments::{FragmentGains, FragmentSet, GreedySet, Trial};
 pub use journal::{journal_beside, remove_journal};
 pub use record::{LIKELIHOOD, Label, PASS, Signals};
 pub use settings::{DrawingDifference, FilterLimits, parse_function_lines};

@@ -9,6 +9,7 @@ use repoformer_text::lines::{Lines, strip};
 use serde_json::{Value, json};
 
 use super::draw::InstanceKind;
+use super::fragments::FragmentGains;
 use crate::completion::{Confidence, Sample};
 use crate::task::cross_file::CrossFile;
 use crate::task::kind::RecordKind;
@@ -61,6 +62,8 @@ pub struct Label {
     pub likelihood_infile: Option<f64>,
     /// Probability of the target with retrieval.
     pub likelihood_rg1: Option<f64>,
+    /// Gains of sets of the fragments, if they were measured.
+    pub gains: FragmentGains,
     /// Kind of fragments that were retrieved, such as `chunks ranked by jaccard`, if known.
     pub fragments: Option<String>,
     /// Metric of the similarities; `pass` or `likelihood` if one of these decides the label.
@@ -192,6 +195,11 @@ impl Label {
         self.record.get("metadata")?.get("kind")?.as_str()?.parse().ok()
     }
 
+    /// Returns the language of the file.
+    pub(super) fn language(&self) -> Language {
+        Language::of_path(&self.filename).unwrap_or_default()
+    }
+
     /// Replaces the cross-file context, and the right context if one is given.
     pub fn show(&mut self, cross_file: CrossFile, right: Option<String>) {
         if let Some(right) = right {
@@ -254,6 +262,7 @@ impl Label {
             pass_rg1: score("pass_rg1")?,
             likelihood_infile: top.optional_number("likelihood_infile")?,
             likelihood_rg1: top.optional_number("likelihood_rg1")?,
+            gains: FragmentGains::read(&top, &record)?,
             // Records of `label sample` do not name their fragments, which are always of this kind.
             fragments: text("fragments")?.or_else(|| is_drawn.then(|| DRAWN.to_owned())),
             metric: text("metric")?,
@@ -272,7 +281,7 @@ impl Label {
         let said = signals.fields().map(|(name, value)| (name, value.map(Value::from)));
         // Drawn records are recognized by their metadata, so they need not name their fragments.
         let fragments = self.fragments.clone().filter(|_| !is_drawn(&record));
-        let judgement: [(&str, Option<Value>); 14] = [
+        let judgement: [(&str, Option<Value>); 15] = [
             ("es_infile", self.es_infile.map(Into::into)),
             ("es_rg1", self.es_rg1.map(Into::into)),
             ("em_infile", self.em_infile.map(Into::into)),
@@ -281,6 +290,7 @@ impl Label {
             ("pass_rg1", self.pass_rg1.map(Into::into)),
             ("likelihood_infile", self.likelihood_infile.map(Into::into)),
             ("likelihood_rg1", self.likelihood_rg1.map(Into::into)),
+            (FragmentGains::FIELD, self.gains.to_value()),
             ("fragments", fragments.map(Into::into)),
             ("metric", self.metric.clone().map(Into::into)),
             ("cc_likeliest", signals.cc_likeliest.map(Into::into)),

@@ -300,7 +300,10 @@ const LABEL: &[Field] = &[
     may("generation_model metric fragments", Text),
     may("label cc_likeliest", Flag),
     may("threshold", Number),
+    may("fragment_gains", List(&Type::Object(FRAGMENT_GAIN))),
 ];
+
+const FRAGMENT_GAIN: &[Field] = &[must("shown", List(&Count)), must("gain", Number)];
 
 const LABEL_METADATA: &[Field] = &[
     must("task_id", Id),
@@ -309,6 +312,9 @@ const LABEL_METADATA: &[Field] = &[
     may("row context_start_lineno", Count),
     may("kind", Text),
     may("query_has_target", Flag),
+    may("instance", Text),
+    may("instance_row", Count),
+    may("shown", List(&Count)),
 ];
 
 const BATCH_REQUEST: &[Field] = &[

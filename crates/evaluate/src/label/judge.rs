@@ -6,22 +6,20 @@ use std::path::Path;
 use foldhash::HashMap;
 use repoformer_core::label::{LIKELIHOOD, Label, PASS, Signals};
 use repoformer_core::metrics::Metric;
-use repoformer_core::postprocess::{Postprocess, TASKS_CHECKED_FOR_BODIES, are_function_bodies};
+use repoformer_core::postprocess::Postprocess;
 use repoformer_core::prompt::shown::{ShownContexts, ShownFragment, read_checked};
-use repoformer_core::repository::parallel;
 use repoformer_core::task::cross_file::CrossFile;
-use repoformer_core::task::kind::RecordKind;
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_store::error::{Error, LabelInput, Result};
-use repoformer_store::jsonl::{self, Object, Reader, RecordAddress};
-use repoformer_store::progress::Work;
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
 
+use super::instances::{Batch, Instances};
 use super::likelihoods::{Likelihood, likelihoods};
 use super::settings::{JudgeSettings, LabelCriterion, check_threshold};
 use super::signals::{entropies, probabilities, signals};
 use super::summary::{EmitLabel, JudgeSummary, MissingCompletion};
+use super::trials::{TrialScores, wrong_mode};
 use crate::executed::{self, TestOutcome};
 use crate::origin::Origin;
 use crate::predictions::{self, TaskIndex};
@@ -49,43 +47,26 @@ pub fn judge(judging: &JudgeSettings<'_>, emit: &mut EmitLabel<'_>) -> Result<Ju
         ));
     }
     check_threshold(judging.threshold)?;
+    if matches!(judging.by, LabelCriterion::Tests(_)) && !judging.trials.is_empty() {
+        return Err(Error::from_refusal(
+            "metric pass judges completions with all fragments, not single fragments",
+            "choose another metric",
+        ));
+    }
     let mut judged = JudgeSummary::default();
     let known = JudgeInputs::read(judging, &mut judged)?;
-    judged.metric = known.metric_name().to_owned();
-    let work = Work::new("label judge", "instances", known.tasks.tasks().len());
-    let mut reader = Reader::open(judging.instances)?;
-    let mut first = 0;
-    while let Some(batch) = known.batch(&mut reader, first)? {
-        work.advance(batch.read);
-        first += batch.read;
-        known.judge(batch, &mut judged, emit)?;
-    }
+    judged.metric = known.scorer.metric_name().to_owned();
+    known.instances.for_each_batch(&mut |batch| known.judge(batch, &mut judged, emit))?;
     Ok(judged)
-}
-
-/// Greatest number of instances in memory at once.
-const INSTANCES_AT_ONCE: usize = 512;
-/// Greatest total size in bytes of their records.
-const BYTES_AT_ONCE: usize = 32 << 20;
-
-/// Some of the shard's instances, as tasks and as labels without judgement.
-struct Batch {
-    tasks: Vec<Task>,
-    labels: Vec<Label>,
-    /// Index of each among all instances.
-    places: Vec<usize>,
-    /// Number of instances that were read, including the instances of other shards.
-    read: usize,
 }
 
 /// Data needed before the first instance is judged.
 struct JudgeInputs<'a> {
     judging: &'a JudgeSettings<'a>,
-    /// Instances without their texts.
-    tasks: TaskSet,
-    /// True if instances of unknown kind are function bodies.
-    are_bodies: bool,
-    metric: Metric,
+    instances: Instances<'a>,
+    scorer: Scorer<'a>,
+    /// Scores of prompts that show some of an instance's fragments.
+    trials: TrialScores,
     /// Pass rates of each row without and with retrieval, if they are the criterion.
     passed: Option<[BTreeMap<usize, TestOutcome>; 2]>,
     /// Probabilities of each task's target without and with retrieval, if they are the criterion.
@@ -103,26 +84,14 @@ struct JudgeInputs<'a> {
 impl<'a> JudgeInputs<'a> {
     fn read(judging: &'a JudgeSettings<'a>, judged: &mut JudgeSummary) -> Result<Self> {
         let JudgeSummary { problems, warnings, .. } = judged;
-        let path = judging.instances;
-        let (mut tasks, mut whole, mut marks) = (Vec::new(), Vec::new(), Vec::new());
-        problems.extend(jsonl::for_each(path, |at, object| {
-            let (mut task, _) = instance(path, at, object)?;
-            if whole.len() < TASKS_CHECKED_FOR_BODIES {
-                whole.push(task.clone());
-            }
-            marks.push(task.hole_mark());
-            task.forget_texts();
-            tasks.push(task);
-            Ok(())
-        })?);
-        let path = path.to_owned();
-        let tasks = TaskSet::with_marks(path, tasks, marks);
+        let instances = Instances::read(judging.instances, judging.shard, problems)?;
+        let tasks = &instances.tasks;
         let (model, asks_anew) = check_origins(judging)?;
         let is_likelihood = judging.by == LabelCriterion::Likelihood;
         let likely = if is_likelihood {
             Some([
-                likelihoods(judging.base, &tasks, problems, warnings)?,
-                likelihoods(judging.augmented, &tasks, problems, warnings)?,
+                likelihoods(judging.base, tasks, problems, warnings)?,
+                likelihoods(judging.augmented, tasks, problems, warnings)?,
             ])
         } else {
             None
@@ -131,36 +100,27 @@ impl<'a> JudgeInputs<'a> {
             if is_likelihood {
                 return Ok(Vec::new());
             }
-            let joined = predictions::read(path, &tasks)?;
+            let joined = predictions::read(path, tasks)?;
             problems.extend(joined.problems);
             warnings.extend(predictions::warning(path, &joined.numbered));
             Ok(joined.predictions)
         };
         let predictions = [of_file(judging.base)?, of_file(judging.augmented)?];
         for (path, predictions) in [judging.base, judging.augmented].into_iter().zip(&predictions) {
-            let several = predictions.iter().position(|samples| samples.len() > 1);
-            if let Some(place) = several {
-                let task = &tasks.tasks()[place];
-                let reason = format!(
-                    "task {} has {} samples, but a label compares two single completions",
-                    task.id,
-                    predictions[place].len()
-                );
-                return Err(Error::labelling(path, reason, LabelInput::Samples));
-            }
+            check_sample_counts(path, tasks, predictions)?;
         }
         let mut signals = if is_likelihood {
             vec![Signals::default(); tasks.tasks().len()]
         } else {
-            signals(judging.base, &tasks)?
+            signals(judging.base, tasks)?
         };
         if let Some(path) = judging.samples {
-            let found = entropies(path, &tasks, &mut signals)?;
+            let found = entropies(path, tasks, &mut signals)?;
             warnings.extend(predictions::warning(path, &found.numbered));
             problems.extend(found.problems);
         }
         if let Some(path) = judging.probabilities {
-            let found = probabilities(path, &tasks, &mut signals)?;
+            let found = probabilities(path, tasks, &mut signals)?;
             if let Some(others) = found.others {
                 return Err(others);
             }
@@ -172,62 +132,36 @@ impl<'a> JudgeInputs<'a> {
             problems.extend(found.unmatched);
         }
         let shown = match judging.prompts {
-            Some(path) => Some(read_shown_contexts(path, &tasks, problems, warnings)?),
+            Some(path) => Some(read_shown_contexts(path, tasks, problems, warnings)?),
             None => None,
         };
-        Ok(Self {
-            judging,
-            are_bodies: are_function_bodies(&whole),
+        let passed = read_pass_rates(judging, tasks, warnings)?;
+        let scorer = Scorer {
+            by: judging.by,
+            postprocess: judging.postprocess,
+            are_bodies: instances.are_bodies(),
             metric: match judging.by {
                 LabelCriterion::Similarity(metric) => metric,
-                _ => Scoring::new(&whole, &[]).first(),
+                _ => Scoring::new(&instances.first, &[]).first(),
             },
-            passed: read_pass_rates(judging, &tasks, warnings)?,
+        };
+        let mut trials = TrialScores::default();
+        for files in judging.trials {
+            trials.add(files.each_ref().map(|path| &**path), tasks, &scorer, judged)?;
+        }
+        Ok(Self {
+            judging,
+            scorer,
+            trials,
+            passed,
             likely,
             model,
             predictions,
             signals,
             shown,
             asks_anew,
-            tasks,
+            instances,
         })
-    }
-
-    /// Reads the next instances, starting at index `first`; `None` at the end of the file.
-    fn batch(&self, reader: &mut Reader<'_>, first: usize) -> Result<Option<Batch>> {
-        let (mut lines, mut bytes) = (Vec::new(), 0);
-        while lines.len() < INSTANCES_AT_ONCE
-            && bytes < BYTES_AT_ONCE
-            && let Some((at, line)) = reader.next_record()?
-        {
-            bytes += line.len();
-            lines.push((at, line.to_owned()));
-        }
-        if lines.is_empty() {
-            return Ok(None);
-        }
-        let path = self.judging.instances;
-        let read = parallel::map(lines, |(at, line)| {
-            let object = jsonl::parse(path, at.line, &line);
-            // Problems of the other records were reported when the file was first read.
-            object.and_then(|object| instance(path, at, object)).ok()
-        });
-        let mut batch = Batch { tasks: vec![], labels: vec![], places: vec![], read: 0 };
-        for (task, label) in read.into_iter().flatten() {
-            let place = first + batch.read;
-            let before = self.tasks.tasks().get(place);
-            if before.is_none_or(|before| (before.row, &before.id) != (task.row, &task.id)) {
-                let hint = "run the command again when no other program writes to the file";
-                return Err(Error::artifact(path, "was changed while it was read", hint));
-            }
-            batch.read += 1;
-            if self.judging.shard.holds(&task.repository) {
-                batch.tasks.push(task);
-                batch.labels.push(label);
-                batch.places.push(place);
-            }
-        }
-        Ok(Some(batch))
     }
 
     /// Judges the instances of a batch.
@@ -248,7 +182,7 @@ impl<'a> JudgeInputs<'a> {
                 }
             }
         }
-        let path = self.tasks.path.clone();
+        let path = self.instances.tasks.path.clone();
         let tasks = TaskSet::new(path, batch.tasks);
         if let Some(likely) = &self.likely {
             let instances = batch.labels.into_iter().zip(batch.places).enumerate();
@@ -281,9 +215,7 @@ impl<'a> JudgeInputs<'a> {
         }
         let [without, with] = [0, 1].map(|of| {
             let samples = batch.places.iter().map(|&place| self.predictions[of][place].as_slice());
-            let postprocess = self.judging.postprocess;
-            let samples: Vec<_> = samples.collect();
-            score(&tasks, &samples, self.metric, self.are_bodies, postprocess)
+            self.scorer.score(&tasks, &samples.collect::<Vec<_>>())
         });
         let (without, with) = (without?, with?);
         for ((number, label), place) in batch.labels.into_iter().enumerate().zip(batch.places) {
@@ -339,17 +271,63 @@ impl<'a> JudgeInputs<'a> {
         let Signals { cc_probability, cc_likeliest, .. } = said;
         label.signals = Signals { cc_probability, cc_likeliest, ..signals };
         label.generation_model = self.model.clone().or(label.generation_model);
-        let gain = compare(&mut label, outcome, self.metric_name(), self.judging.threshold);
+        let without = outcome.score_without();
+        let metric = self.scorer.metric_name();
+        let gain = compare(&mut label, outcome, metric, self.judging.threshold);
+        // Earlier gains belong to other completions.
+        label.gains = self.trials.gains(row, &label, without)?;
         Ok((label, gain))
+    }
+}
+
+/// Scores of completions by the criterion of the labels.
+pub(super) struct Scorer<'a> {
+    by: LabelCriterion<'a>,
+    metric: Metric,
+    /// True if instances of unknown kind are function bodies.
+    are_bodies: bool,
+    postprocess: &'a Postprocess,
+}
+
+impl Scorer<'_> {
+    /// Returns true if the labels compare probabilities, and not completions.
+    pub(super) fn is_likelihood(&self) -> bool {
+        self.by == LabelCriterion::Likelihood
+    }
+
+    /// Scores each task's prediction after its cut; `None` without a prediction.
+    pub(super) fn score(
+        &self,
+        tasks: &TaskSet,
+        samples: &[&[String]],
+    ) -> Result<Vec<Option<CompletionScore>>> {
+        score(tasks, samples, self.metric, self.are_bodies, self.postprocess)
     }
 
     fn metric_name(&self) -> &'static str {
-        match self.judging.by {
+        match self.by {
             LabelCriterion::Tests(_) => PASS,
             LabelCriterion::Likelihood => LIKELIHOOD,
             _ => self.metric.name(),
         }
     }
+}
+
+/// Checks that each task has at most one sample.
+pub(super) fn check_sample_counts(
+    path: &Path,
+    tasks: &TaskSet,
+    predictions: &[Vec<String>],
+) -> Result<()> {
+    let Some(place) = predictions.iter().position(|samples| samples.len() > 1) else {
+        return Ok(());
+    };
+    let reason = format!(
+        "task {} has {} samples, but a label compares two single completions",
+        tasks.tasks()[place].id,
+        predictions[place].len()
+    );
+    Err(Error::labelling(path, reason, LabelInput::Samples))
 }
 
 /// Judges one instance by a model's completions without and with its cross-file context, as [`judge`] does by the usual metric.
@@ -448,6 +426,16 @@ enum Outcome {
     Likelihood([f64; 2]),
 }
 
+impl Outcome {
+    /// Returns the score without retrieval, by the labels' criterion.
+    fn score_without(&self) -> f64 {
+        match self {
+            Self::Completions([without, _], None) => without.es,
+            Self::Completions(_, Some([without, _])) | Self::Likelihood([without, _]) => *without,
+        }
+    }
+}
+
 /// Reads the pass rates of exactly these predictions, if they are the criterion.
 fn read_pass_rates(
     judging: &JudgeSettings<'_>,
@@ -496,22 +484,11 @@ fn read_shown_contexts(
     Ok(shown)
 }
 
-/// Reads a record as a task and as a label without judgement.
-fn instance(path: &Path, at: RecordAddress, object: Object) -> Result<(Task, Label)> {
-    let label = match RecordKind::from_record(&object) {
-        Some(RecordKind::Label) => Some(Label::read(path, at.line, object.clone())?),
-        _ => None,
-    };
-    let task = Task::from_record(path, at, object)?;
-    let label = label.unwrap_or_else(|| Label::of_task(&task));
-    Ok((task, label))
-}
-
 /// Scores of a completion, between 0 and 1.
 #[derive(Debug, Clone, Copy)]
-struct CompletionScore {
-    em: f64,
-    es: f64,
+pub(super) struct CompletionScore {
+    pub(super) em: f64,
+    pub(super) es: f64,
 }
 
 /// Returns the model of both files; `None` if it is unknown.
@@ -559,6 +536,16 @@ fn check_origins(judging: &JudgeSettings<'_>) -> Result<(Option<String>, bool)> 
         let prompts = Origin::read(path)?;
         prompts.check_mode_of(&augmented)?;
         prompts.check_style_of(&augmented)?;
+    }
+    for [_, answers] in judging.trials {
+        let trials = Origin::read(answers)?;
+        one_model(judging.model, &base, &trials)?;
+        trials.check_with()?;
+        trials.check_style_of(&base)?;
+        trials.check_settings_of(&base)?;
+        if trials.asks_anew() {
+            return Err(wrong_mode(answers));
+        }
     }
     if let Some(path) = judging.samples {
         let samples = Origin::read(path)?;

@@ -78,8 +78,9 @@ impl Printable for JudgeTable<'_> {
         if count == 0 {
             return "label judge: 0 instances".into();
         }
+        let fragments = summary.fragments.text().map(|text| text + "\n\n").unwrap_or_default();
         format!(
-            "label judge: {} by {}, {:.2} % positive; gain × 100:\n{}\n\n{}",
+            "label judge: {} by {}, {:.2} % positive; gain × 100:\n{}\n\n{fragments}{}",
             format_count(count as u64, "instance"),
             summary.metric,
             100.0 * summary.positive as f64 / count as f64,
@@ -95,7 +96,7 @@ impl Printable for JudgeTable<'_> {
         json!({
             "metric": self.summary.metric, "instances": self.summary.gains.len(),
             "positive": self.summary.positive, "buckets": named.collect::<Map<String, Value>>(),
-            "lengths": self.lines().collect::<Value>(),
+            "lengths": self.lines().collect::<Value>(), "fragments": self.summary.fragments.json(),
         })
     }
 

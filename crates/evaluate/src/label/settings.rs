@@ -1,6 +1,6 @@
 //! Inputs of judging, and the criterion for whether retrieval helps.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use repoformer_core::label::{LIKELIHOOD, PASS};
@@ -88,6 +88,8 @@ pub struct JudgeSettings<'a> {
     pub base: &'a Path,
     /// Predictions with retrieval.
     pub augmented: &'a Path,
+    /// Pairs of files: tasks that show some of an instance's fragments, and their predictions or probabilities.
+    pub trials: &'a [[PathBuf; 2]],
     /// Prompts of the predictions with retrieval, if the instances lack the contexts that these prompts show.
     pub prompts: Option<&'a Path>,
     /// Probabilities of the token that requests retrieval, if they are in a separate file.

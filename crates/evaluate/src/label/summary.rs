@@ -6,12 +6,12 @@ use repoformer_core::label::{LIKELIHOOD, Label};
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_store::error::{Error, Result};
 use repoformer_text::lines::{Lines, strip};
-use serde_json::Value;
 
+use super::fragments::FragmentSummary;
 use crate::statistics::Buckets;
 
-/// Function that receives the 0-based number of an instance in its file, and its label's record.
-pub(super) type EmitLabel<'e> = dyn FnMut(usize, &Value) -> Result<()> + 'e;
+/// Function that receives the 0-based number of an instance in its file, and its label.
+pub(super) type EmitLabel<'e> = dyn FnMut(usize, &Label) -> Result<()> + 'e;
 
 /// Completion that an instance lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,6 +70,8 @@ pub struct JudgeSummary {
     pub positive: usize,
     /// Counts by the number of non-blank lines of the target.
     pub lengths: BTreeMap<usize, LengthCounts>,
+    /// Gains of single fragments and of sets of them.
+    pub fragments: FragmentSummary,
     /// Number of instances with the probability of the token that requests retrieval.
     pub probable: usize,
     /// Number of instances that were not judged, by missing completion.
@@ -93,7 +95,8 @@ impl JudgeSummary {
             Ok((label, gain)) => {
                 self.probable += usize::from(label.signals.cc_probability.is_some());
                 self.add(&label, gain);
-                emit(task.row, &label.to_record())
+                self.fragments.add(&label, gain);
+                emit(task.row, &label)
             }
             Err(reason) => {
                 self.problems.push(tasks.error(task, reason));

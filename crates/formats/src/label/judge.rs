@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use repoformer_core::label::Label;
 use repoformer_core::repository::Shard;
 use repoformer_evaluate::conditions::common;
 use repoformer_evaluate::label::{JudgeSettings, JudgeSummary, LabelCriterion, judge};
@@ -10,7 +11,7 @@ use repoformer_store::error::{Error, Result};
 use repoformer_store::manifest::{Manifest, write_beside};
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::merge::{LACKING, Positions, SHARD_PARAMETERS, ShardFile, write_shard_beside};
 
@@ -62,21 +63,24 @@ impl<'a> InstanceJudgement<'a> {
         Ok(Self { settings: JudgeSettings { shard: judged, ..settings }, shard, part })
     }
 
-    /// Judges the instances, and passes the record of each label to `emit`, in order.
+    /// Judges the instances, and passes each label with its row in the file to `emit`, in order.
     ///
     /// # Errors
     /// The same as for [`judge`].
-    pub fn judge(&self, emit: &mut dyn FnMut(&Value) -> Result<()>) -> Result<InstanceLabels> {
+    pub fn judge(
+        &self,
+        emit: &mut dyn FnMut(usize, &Label) -> Result<()>,
+    ) -> Result<InstanceLabels> {
         // A manifest may name more positions than the file has instances.
         let mut places = self.part.as_ref().map(|part| part.positions.of_each().enumerate());
         let mut positions = Positions::default();
-        let summary = judge(&self.settings, &mut |number, record| {
+        let summary = judge(&self.settings, &mut |number, label| {
             let place = match &mut places {
                 Some(places) => places.find(|(at, _)| *at >= number).map(|(_, place)| place),
                 None => Some(number as u64),
             };
             place.into_iter().for_each(|place| positions.add(place));
-            emit(record)
+            emit(number, label)
         })?;
         Ok(InstanceLabels { summary, positions })
     }
@@ -140,7 +144,7 @@ impl<'a> InstanceJudgement<'a> {
             LabelCriterion::Tests(results) => results.map(|(path, _)| Some(path)),
             _ => [None, None],
         };
-        let inputs = [
+        let mut inputs: Vec<(String, Option<&Path>)> = [
             ("base", Some(settings.base)),
             ("rag", Some(settings.augmented)),
             ("prompts", settings.prompts),
@@ -148,19 +152,30 @@ impl<'a> InstanceJudgement<'a> {
             ("probabilities", settings.probabilities),
             ("base-exec", results[0]),
             ("rag-exec", results[1]),
-        ];
+        ]
+        .map(|(name, path)| (name.to_owned(), path))
+        .into();
+        let trials = settings.trials.iter().enumerate();
+        inputs.extend(
+            trials.clone().map(|(number, [_, answers])| {
+                (format!("fragments-{}", number + 1), Some(&**answers))
+            }),
+        );
         let Some(shard) = self.shard else {
             manifest.input("instances", settings.instances)?;
-            for (name, path) in inputs {
+            let tasks = trials.map(|(number, [tasks, _])| {
+                (format!("fragments-{}-tasks", number + 1), Some(&**tasks))
+            });
+            for (name, path) in inputs.into_iter().chain(tasks) {
                 if let Some(path) = path {
-                    manifest.input(name, path)?;
+                    manifest.input(&name, path)?;
                 }
             }
             return write_beside(output, &manifest.to_record());
         };
         // Each shard has files of its own: they must have been made with the same settings, or be missing for all shards.
         for (name, path) in inputs {
-            manifest.setting(name, json!(path.map(shared_parameters).transpose()?));
+            manifest.setting(&name, json!(path.map(shared_parameters).transpose()?));
         }
         manifest.count(LACKING, summary.lacking.values().sum());
         match &self.part {
@@ -181,6 +196,8 @@ fn shared_parameters(path: &Path) -> Result<BTreeMap<String, String>> {
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
+
+    use serde_json::Value;
 
     use repoformer_core::postprocess::Postprocess;
     use repoformer_store::manifest::{beside, read_beside};
@@ -247,6 +264,7 @@ mod tests {
                 instances: &instances,
                 base: &base,
                 augmented: &augmented,
+                trials: &[],
                 prompts: None,
                 probabilities: self.probabilities.as_deref(),
                 samples: None,
@@ -258,8 +276,8 @@ mod tests {
             };
             let judgement = InstanceJudgement::new(settings, shard)?;
             let mut text = String::new();
-            let labels = judgement.judge(&mut |record| {
-                text += &format!("{record}\n");
+            let labels = judgement.judge(&mut |_, label| {
+                text += &format!("{}\n", label.to_record());
                 Ok(())
             })?;
             judgement.check(&labels)?;
