@@ -158,11 +158,10 @@ pub(super) fn longest_prefix<'a>(
         prediction.char_indices().nth(MOST_CHARACTERS).map_or(prediction.len(), |(at, _)| at);
     let mut prefixes = Prefixes::new(left_context, &prediction[..longest]);
     prefixes.share_context();
-    if prefixes.parses(longest) {
+    if prefixes.parses_whole() {
         return Ok(prediction[..longest].trim_end_matches(is_space));
     }
     let bounds = prefixes.bounds();
-    prefixes.share_lines(bounds.limit);
     let unclosed = prefixes.unclosed_ends(bounds);
     let ends = prediction[..longest].char_indices().map(|(at, _)| at);
     let mut refused = None;

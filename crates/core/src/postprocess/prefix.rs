@@ -30,6 +30,8 @@ pub(super) struct Prefixes {
     /// Trees of text that many prefixes share, without any error, and the lengths of this text in ascending order. A tree with
     /// errors is never reused: a tree built on it can keep an error that a parse from the start would not have.
     shared: Vec<(Tree, usize)>,
+    /// Start of the earliest line above which sharing was tried.
+    tried: Option<usize>,
 }
 
 /// Parsed beginning of a left context.
@@ -50,6 +52,7 @@ impl Prefixes {
     pub(super) fn new(left_context: &str, prediction: &str) -> Self {
         let mut prefixes = Self {
             shared: Vec::new(),
+            tried: None,
             start: left_context.len(),
             parser: Parser::new(Language::Python),
             work_left: MOST_WORK
@@ -96,18 +99,21 @@ impl Prefixes {
         self.share(left.len() - unfinished_line(left).len());
     }
 
-    /// Shares the text above each further line of the prediction up to a limit, so that prefixes that end in the same line are
-    /// parsed from there.
-    pub(super) fn share_lines(&mut self, limit: usize) {
-        let prediction = &self.text.as_bytes()[self.start..][..limit];
-        let newlines: Vec<usize> = memchr::memchr_iter(b'\n', prediction).collect();
-        newlines.into_iter().for_each(|newline| self.share(self.start + newline + 1));
+    /// Shares the text above the line in which a prefix ends, unless this was tried for this line or an earlier one. Prefixes
+    /// that end in the same line are then parsed from there.
+    fn share_line(&mut self, end: usize) {
+        let line = end - unfinished_line(&self.text[..end]).len();
+        if line > self.start && self.tried.is_none_or(|tried| line < tried) {
+            self.tried = Some(line);
+            self.share(line);
+        }
     }
 
     /// Parses the whole prediction, which does not parse without an error, and returns where shorter prefixes may.
     ///
-    /// The parser reads all prefixes alike up to near their ends, and its log shows how many ways to read the text remain. If
-    /// only one way remains after an error node, every longer prefix has this error too.
+    /// The parser reads all prefixes alike up to near their ends, and its log shows how many ways to read the text remain. If no
+    /// way remains without an error, and the parser adds no missing token there, every longer prefix has an error too; likewise
+    /// if only one way remains after an error node.
     pub(super) fn bounds(&mut self) -> PrefixBounds {
         let all = self.text.len() - self.start;
         let mut bounds = PrefixBounds { limit: all, first_error: 0 };
@@ -136,11 +142,12 @@ impl Prefixes {
         let limit = self.behind_code(error).and_then(|behind| {
             let behind = point(&self.text[..behind]);
             let place = after.iter().find_map(|message| match message {
-                LogMessage::Place { place, is_alone: true } if *place >= behind => Some(place),
+                LogMessage::Place { place, versions: 1 } if *place >= behind => Some(place),
                 _ => None,
             })?;
             self.behind_code(self.line_start(place.row)?)
         });
+        let limit = limit.into_iter().chain(self.certain_limit(before, after)).min();
         bounds.limit = limit.map_or(all, |limit| limit.saturating_sub(self.start).min(all));
         bounds
     }
@@ -151,6 +158,33 @@ impl Prefixes {
         let start = self.shared.last().map_or(0, |(_, length)| *length);
         let end = self.start + bounds.first_error;
         UnclosedEnds::new(&self.text, start, self.start, end)
+    }
+
+    /// Returns the place in the text behind which every prefix ends with an error, if the parser's log before and after its first
+    /// recovery shows it: all ways to read the text ended in an error, and the parser added no missing token.
+    fn certain_limit(&self, before: &[LogMessage], after: &[LogMessage]) -> Option<usize> {
+        let mut rest = after.iter().skip_while(|message| **message == LogMessage::Recovery);
+        let adds =
+            rest.find(|message| matches!(message, LogMessage::Missing | LogMessage::Place { .. }));
+        if after.is_empty() || adds == Some(&LogMessage::Missing) {
+            return None;
+        }
+        let versions = before.iter().rev().find_map(LogMessage::versions)?;
+        if last_errors(before).count() < versions {
+            return None;
+        }
+        let reached = before.iter().filter_map(LogMessage::place).max()?;
+        self.behind_token(self.byte(reached)?)
+    }
+
+    /// Returns the start of the second word at or after this byte, if both words are in one line and the first contains no quote,
+    /// comment or backslash: no token that begins at this byte depends on the text from there.
+    fn behind_token(&self, at: usize) -> Option<usize> {
+        let line = self.text[at..].split(['\n', '\r', '\x0c']).next()?;
+        let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
+        let (first, second) = (words.next()?, words.next()?);
+        let start = second.as_ptr() as usize - self.text.as_ptr() as usize;
+        (!first.contains(['"', '\'', '#', '\\'])).then_some(start)
     }
 
     /// Returns the end of the first line with code that begins at this byte or later.
@@ -180,7 +214,8 @@ impl Prefixes {
     fn share(&mut self, end: usize) {
         if let Some(tree) = self.parse(end).filter(|tree| end > 0 && !tree.root_node().has_error())
         {
-            self.shared.push((tree, end));
+            let place = self.shared.partition_point(|(_, length)| *length < end);
+            self.shared.insert(place, (tree, end));
         }
     }
 
@@ -189,9 +224,15 @@ impl Prefixes {
         self.work_left == 0
     }
 
+    /// Returns true if the left context and the whole prediction have no syntax error.
+    pub(super) fn parses_whole(&mut self) -> bool {
+        self.parse(self.text.len()).is_some_and(|tree| is_valid(&tree))
+    }
+
     /// Returns true if the left context and this many bytes of the prediction have no syntax error. Tokens that the parser had
     /// to add are not errors, as in the reference programs.
     pub(super) fn parses(&mut self, length: usize) -> bool {
+        self.share_line(self.start + length);
         self.parse(self.start + length).is_some_and(|tree| is_valid(&tree))
     }
 
@@ -229,15 +270,25 @@ pub(super) struct PrefixBounds {
 /// Message of the parser's log.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum LogMessage {
-    /// Place that is reached; `is_alone` if only one way to read the text remains.
-    Place { place: Point, is_alone: bool },
+    /// Place that is reached, and the number of ways to read the text that remain.
+    Place { place: Point, versions: usize },
     /// The next token does not fit the way to read the text that was followed last.
     Error,
     /// No way remains to read the text without an error.
     Recovery,
+    /// The parser adds a token that is missing.
+    Missing,
 }
 
 impl LogMessage {
+    fn place(&self) -> Option<Point> {
+        if let Self::Place { place, .. } = self { Some(*place) } else { None }
+    }
+
+    fn versions(&self) -> Option<usize> {
+        if let Self::Place { versions, .. } = self { Some(*versions) } else { None }
+    }
+
     fn read(message: &str) -> Option<Self> {
         if message.starts_with("detect_error") {
             return Some(Self::Error);
@@ -245,11 +296,14 @@ impl LogMessage {
         if message.starts_with("resume version") {
             return Some(Self::Recovery);
         }
+        if message.starts_with("recover_with_missing") {
+            return Some(Self::Missing);
+        }
         let (_, rest) = message.strip_prefix("process ")?.split_once(" version_count:")?;
-        let is_alone = rest.starts_with("1, ");
+        let versions = rest.split_once(',')?.0.parse().ok()?;
         let (row, column) = rest.split_once("row:")?.1.split_once(", col:")?;
         let place = Point { row: row.parse().ok()?, column: column.parse().ok()? };
-        Some(Self::Place { place, is_alone })
+        Some(Self::Place { place, versions })
     }
 }
 
@@ -340,7 +394,6 @@ mod tests {
         for left in lefts {
             let mut all = [Prefixes::new(left, text), Prefixes::new(left, text)];
             all[1].share_context();
-            all[1].share_lines(text.len());
             for step in 0..=text.len() {
                 let length = step * 7 % (text.len() + 1);
                 let wanted = slow_parses(&format!("{left}{}", &text[..length]));
@@ -389,8 +442,13 @@ mod tests {
     #[test]
     fn an_early_error_limits_the_prefixes() {
         let text = format!("return x = ) else (\n{}", "    y = 1\n".repeat(50));
+        // The parser stops at `=`; what follows `)` changes nothing.
         let limit = Prefixes::new("def f(x):\n    ", &text).bounds().limit;
-        assert!((20..100).contains(&limit), "{limit}");
+        assert_eq!(&text[..limit], "return x = ");
+        // Without a second word in the line, the limit is behind further lines with code.
+        let text = text.replacen("= ) else (", "=)", 1);
+        let limit = Prefixes::new("def f(x):\n    ", &text).bounds().limit;
+        assert!((15..100).contains(&limit), "{limit}");
         let whole = "return x\n";
         assert_eq!(Prefixes::new("def f(x):\n    ", whole).bounds().limit, whole.len());
     }
@@ -401,7 +459,6 @@ mod tests {
             let text = unit.repeat(4_000 / unit.len());
             let mut prefixes = Prefixes::new("def f(x):\n    ", &text);
             prefixes.share_context();
-            prefixes.share_lines(text.len());
             let parsed = (0..text.len()).rev().take_while(|end| {
                 prefixes.parses(*end);
                 !prefixes.are_exceeded()
