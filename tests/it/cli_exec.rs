@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::support::frame::{assert_hold, frame};
-use crate::support::{Place, jsonl, parse_jsonl, task};
+use crate::support::{Place, Ran, jsonl, parse_jsonl, task};
 use serde_json::{Value, json};
 
 const CALC: &str =
@@ -814,6 +814,41 @@ fn copies_lie_apart_from_what_is_the_users() {
     let setup = ["--setup-cmd", "touch built", "--cache-dir", "repos/demo/cache"];
     place.stage(&exec("[ -e built ] && [ ! -e cache ] && sh run.sh", &setup)).done();
     assert!(!place.path("repos/demo/built").exists());
+}
+
+/// The user's files of tasks, predictions, results and settings may lie in the repository, and the repository may be a home folder.
+#[test]
+fn answers_and_keys_in_a_repository_are_in_no_copy() {
+    let place = place();
+    predict(&place, &["FINE"]);
+    for (from, to) in [("tasks.jsonl", "tasks.jsonl"), ("p.jsonl", "pkg/p.jsonl")] {
+        let text = place.read(from);
+        place.write(&format!("repos/demo/{to}"), &text);
+    }
+    place.write(
+        "repos/demo/mine.toml",
+        "endpoint = \"http://localhost:1?api_key=0123456789abcdef\"\nmodel = \"m\"\n",
+    );
+    place.write("repos/demo/.aws/credentials", "0123456789abcdef");
+    let test = "[ ! -e tasks.jsonl ] && [ ! -e pkg/p.jsonl ] && [ ! -e mine.toml ] && [ ! -e .aws ] && [ -e calc.py ] && sh run.sh";
+    let run = |test, home: &str| {
+        let args = [
+            "eval", "--exec", "--test-cmd", test, "--predictions", "repos/demo/pkg/p.jsonl",
+            "--missing", "skip", "--per-task", "--format", "json", "--tasks",
+            "repos/demo/tasks.jsonl", "--repos-dir", "repos", "--cache-dir", "cache", "--config",
+            "repos/demo/mine.toml",
+        ];
+        Ran::new(place.command(&args).env("HOME", place.path(home)).output().unwrap()).done()
+    };
+    let ran = run(test, "repos/demo");
+    assert_eq!(statuses(&ran.stdout, 0), json!(["pass"]));
+    for (path, text) in place.files("cache") {
+        let has = |part: &[u8]| text.windows(part.len()).any(|one| one == part);
+        assert!(!has(b"0123456789abcdef"), "{path}");
+    }
+    // What belongs to no evaluation is a repository's own.
+    let ran = run("[ -e .aws/credentials ] && sh run.sh", "elsewhere");
+    assert_eq!(statuses(&ran.stdout, 0), json!(["pass"]));
 }
 
 /// Set-up writes wherever the user can, but to no repository: neither to one that is a mount of its own, nor to one elsewhere.

@@ -201,7 +201,8 @@ impl Reference {
 #[derive(Debug)]
 struct Run {
     key: String,
-    order: RunOrder,
+    /// First step that waited for the run. Its text is made when the run begins: each text is a whole file.
+    first: (usize, Step),
     repository: usize,
     waiting: Vec<(usize, Step)>,
 }
@@ -274,9 +275,8 @@ fn work(worker: usize, board: &Mutex<Board<'_>>, changed: &Condvar, copies: &Cop
                 None => guard = changed.wait(guard).unwrap_or_else(PoisonError::into_inner),
             }
         };
-        let run = &guard.runs[number];
-        let order = run.order.clone();
-        last = run.repository;
+        last = guard.runs[number].repository;
+        let order = guard.order(number);
         drop(guard);
         let outcome = match copies.of(last, worker) {
             Ok(copy) => copies.run(copy, order).map(Ok),
@@ -324,6 +324,30 @@ impl Board<'_> {
         Some(number)
     }
 
+    /// Returns the content of the task's file in a step; `None` if the step leaves the file unchanged.
+    fn text(&self, subject: &Subject, task: usize, step: Step) -> Option<String> {
+        let text = match step {
+            Step::Truth(_) => None,
+            Step::Planted => Some(subject.planted.clone()),
+            Step::Sample(sample) => Some(subject.site.with(&self.samples[task][sample])),
+        };
+        // A prediction equal to the reference text shares the first run of that text.
+        text.filter(|text| text != subject.site.text())
+    }
+
+    /// Returns the order of a run.
+    fn order(&self, number: usize) -> RunOrder {
+        let (task, step) = self.runs[number].first;
+        match &self.subjects[task] {
+            Ok(subject) => {
+                let text = self.text(subject, task, step);
+                subject.order(&subject.command, text, &self.settings.limits)
+            }
+            // Only subjects have runs.
+            Err(_) => RunOrder::default(),
+        }
+    }
+
     /// Requests a step: uses the known result, waits for the equal run in progress, or queues a new run.
     fn request(&mut self, task: usize, step: Step) {
         self.progress.more(1);
@@ -333,13 +357,7 @@ impl Board<'_> {
         if let Some(broken) = self.broken[subject.repository].clone() {
             return self.break_off(task, step, &broken);
         }
-        let text = match step {
-            Step::Truth(_) => None,
-            Step::Planted => Some(subject.planted.clone()),
-            Step::Sample(sample) => Some(subject.site.with(&self.samples[task][sample])),
-        };
-        // A prediction equal to the reference text shares the first run of that text.
-        let text = text.filter(|text| text != subject.site.text());
+        let text = self.text(subject, task, step);
         let turn = if let Step::Truth(turn) = step { turn } else { 0 };
         let limits = &self.settings.limits;
         let key = match subject.key_of(&subject.command, text.as_deref(), turn, self.copies, limits)
@@ -371,7 +389,7 @@ impl Board<'_> {
         self.queues[subject.repository].push_back(number);
         self.runs.push(Run {
             key,
-            order: subject.order(&subject.command, text, limits),
+            first: (task, step),
             repository: subject.repository,
             waiting: vec![(task, step)],
         });

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use self::folder::{copy_folder, digest, empty, remove, remove_special_modes};
 use self::snapshot::{Snapshot, restore};
 use super::command::{NamedPaths, paths_in};
-use super::guard::{Files, Guard, HiddenPlace, Limits, RunOrder, RunOutcome};
+use super::guard::{Files, Guard, HiddenPlace, Limits, RunOrder, RunOutcome, secret_places};
 use super::space::retry_when_full;
 
 /// Copies of repositories, made on demand.
@@ -35,7 +35,7 @@ use super::space::retry_when_full;
 pub struct Copies<'a> {
     repos_dir: PathBuf,
     work_dir: PathBuf,
-    /// Folders that do not belong to a repository even if they are inside one: the folders of this program.
+    /// Files and folders that do not belong to a repository even if they are inside one: those of this program, and keys.
     apart: Vec<PathBuf>,
     guard: &'a Guard,
     setup: Setup,
@@ -143,8 +143,13 @@ impl<'a> Copies<'a> {
         let answers = repositories.iter().flat_map(of_both).chain(cache.clone());
         let answers = answers.chain(folders.answers.iter().filter_map(|path| whereabouts(path)));
         let answers = answers.collect();
+        // Copies lie elsewhere than what is hidden: they lack the user's files of answers, and the places of keys.
         let mut apart = vec![work_dir.clone()];
         apart.extend(cache);
+        apart.extend(folders.answers.iter().filter_map(|path| whereabouts(path)));
+        apart.extend(secret_places().into_iter().filter_map(|path| files::canonicalize(path).ok()));
+        let is_below = |path: &Path, root: &Path| path != root && path.starts_with(root);
+        apart.retain(|path| repositories.iter().any(|name| is_below(path, &repos_dir.join(name))));
         Ok(Self {
             repos_dir,
             work_dir,

@@ -44,3 +44,9 @@ pub use processes::SUBCOMMAND;
 pub use report::Report;
 pub use scope::enter_scope;
 pub use serve::serve;
+
+/// Returns the existing files and folders that usually contain keys, in this user's home folder (for root, in all users') and in the system's
+/// folders.
+pub fn secret_places() -> Vec<std::path::PathBuf> {
+    secrets::secret_places(&secrets::homes())
+}

@@ -11,7 +11,7 @@ use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill};
-use nix::sys::statvfs::statvfs;
+use nix::sys::statvfs::{Statvfs, statvfs};
 use nix::sys::time::TimeValLike;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, gettid};
@@ -436,7 +436,11 @@ impl StartedRun {
 
     fn look_at_disk(&mut self, order: &RunOrder) {
         if order.files == Files::Layered {
-            let full = |path: &Path| statvfs(path).is_ok_and(|fs| fs.blocks_available() == 0);
+            let full = |path: &Path| {
+                // A file system without a bound on its files has no number of them.
+                let is_full = |fs: &Statvfs| fs.files() > 0 && fs.files_available() == 0;
+                statvfs(path).is_ok_and(|fs| fs.blocks_available() == 0 || is_full(&fs))
+            };
             self.disk_full |= full(&order.folder);
         }
     }
