@@ -276,6 +276,7 @@ impl Key {
     fn marks(&self, text: &[u8], wholes: &[String]) -> Vec<bool> {
         let mut is_secret = vec![false; text.len()];
         self.find_all(text, wholes, |_, from, to| is_secret[from..to].fill(true));
+        fill_gaps(&mut is_secret, false);
         is_secret
     }
 
@@ -528,7 +529,12 @@ impl KeyMask {
             }
         };
         let text = self.held.as_bytes();
-        let end = self.held.floor_char_boundary(end - passed);
+        let mut end = self.held.floor_char_boundary(end - passed);
+        let gap = fill_gaps(&mut self.is_secret[..end], self.is_behind_mask);
+        if !is_end && gap <= LONGEST_GAP {
+            // Whether the gap is masked depends on what follows.
+            end = self.held.floor_char_boundary(end - gap);
+        }
         let is_secret = &self.is_secret[..end];
         let shown = to_text(without(&text[..end], is_secret, self.is_behind_mask));
         self.is_behind_mask = is_secret.last().copied().unwrap_or(self.is_behind_mask);
@@ -637,6 +643,27 @@ fn url_decoded(value: &str) -> String {
         }
     }
     to_text(text)
+}
+
+/// Greatest number of bytes between two masked parts that are masked, too: otherwise the masks of whole keys could separate the
+/// characters of another one.
+const LONGEST_GAP: usize = 32;
+
+/// Marks the short gaps between marked bytes. Returns the number of bytes behind the last marked byte, which precedes the text if
+/// it follows a mask; [`usize::MAX`] if there is none.
+fn fill_gaps(is_secret: &mut [bool], is_behind_mask: bool) -> usize {
+    let mut gap = if is_behind_mask { 0 } else { usize::MAX };
+    for place in 0..is_secret.len() {
+        if !is_secret[place] {
+            gap = gap.saturating_add(1);
+            continue;
+        }
+        if gap <= LONGEST_GAP {
+            is_secret[place - gap..place].fill(true);
+        }
+        gap = 0;
+    }
+    gap
 }
 
 /// Replaces each marked run of a text with a mask. If the text follows a mask, a run at its beginning continues that mask.

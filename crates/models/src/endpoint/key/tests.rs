@@ -518,6 +518,32 @@ fn a_key_in_pieces_is_masked() {
     assert_eq!(shown.concat() + &mask.finish(), "it is ***, s");
 }
 
+/// Whole keys between the characters of a key would leave these at equal distances.
+#[test]
+fn masks_separate_no_characters_of_a_key() {
+    let secret = "sk-Zq7VxP2mLw9TdKf4HsJyB8nRc3XgUe5QaWo1Yt6i";
+    let key = Arc::new(Key::new(secret).unwrap());
+    let spell = |between: &str| -> String {
+        secret.chars().map(|c| format!("{c}{between}{secret}")).collect()
+    };
+    let long = "x".repeat(LONGEST_GAP);
+    for (text, wanted) in [
+        (format!("a {} b", spell("")), "a s*** b".to_owned()),
+        (format!("a {} b", spell(&long[2..])), format!("a s{}*** b", &long[2..])),
+        // Longer texts are no separators.
+        (format!("a {secret}{long}y{secret}"), format!("a ***{long}y***")),
+    ] {
+        assert_eq!(key.mask_text(&text), wanted);
+        for length in [1, 7, 40, 4_000] {
+            let mut mask = KeyMask::new(Arc::clone(&key));
+            let pieces = text.as_bytes().chunks(length);
+            let pieces = pieces.map(|piece| mask.pass(std::str::from_utf8(piece).unwrap()));
+            let shown: Vec<String> = pieces.collect();
+            assert_eq!(shown.concat() + &mask.finish(), wanted, "{length}");
+        }
+    }
+}
+
 /// The text after the first escape is read as the continuation of the text before it, in every layer.
 #[test]
 fn an_escape_in_a_later_batch_is_read_with_what_is_before_it() {
