@@ -19,8 +19,8 @@ impl UnclosedEnds {
     /// on.
     ///
     /// Places within a token are left out, except in strings and comments: a shorter token may be another one, such as `:` of
-    /// `:=`. Places in formatted strings are left out too, since these contain code; reading stops if such a string has another
-    /// one with the same quotes.
+    /// `:=`. Places in formatted strings, which contain code, are left out unless a bracket is open around the string; reading
+    /// stops if such a string has another one with the same quotes.
     pub(super) fn new(text: &str, start: usize, first: usize, end: usize) -> Self {
         let text = text.as_bytes();
         let mut ends = Self { first, are_unclosed: vec![false; text.len() + 1 - first] };
@@ -31,7 +31,9 @@ impl UnclosedEnds {
                     let Some(string) = StringToken::read(&text[start..], at - start) else {
                         break;
                     };
-                    string.open.for_each(|place| ends.add(start + place));
+                    if !string.is_formatted || depth > 0 {
+                        string.open.for_each(|place| ends.add(start + place));
+                    }
                     let Some(end) = string.end else {
                         break;
                     };
@@ -117,8 +119,9 @@ fn is_word(byte: u8) -> bool {
 
 /// String in a text.
 struct StringToken {
-    /// Places at which the string is open, whatever follows; none if it is formatted.
+    /// Places at which the string is open, whatever follows; those of a formatted string may be within code.
     open: Range<usize>,
+    is_formatted: bool,
     /// End, after the closing quotes; `None` if it is not closed.
     end: Option<usize>,
 }
@@ -139,19 +142,18 @@ impl StringToken {
             if text[end..].starts_with(&[sign; 3][..width]) {
                 let count = |brace| memchr::memchr_iter(brace, &text[content..end]).count();
                 let end = end + width;
-                return match is_formatted {
-                    false => Some(Self { open: content + 1..end, end: Some(end) }),
-                    true if count(b'{') == count(b'}') => Some(Self { open: 0..0, end: Some(end) }),
-                    // The quotes may be those of a string within braces.
-                    true => None,
-                };
+                // Otherwise the quotes may be those of a string within braces.
+                let is_certain = !is_formatted || count(b'{') == count(b'}');
+                let open = content + 1..end;
+                return is_certain.then_some(Self { open, is_formatted, end: Some(end) });
             }
             if byte == b'\n' && width == 1 {
                 break;
             }
             end += if byte == b'\\' { 2 } else { 1 };
         }
-        (!is_formatted).then(|| Self { open: content + 1..end.min(text.len()) + 1, end: None })
+        let open = content + 1..end.min(text.len()) + 1;
+        (!is_formatted).then_some(Self { open, is_formatted, end: None })
     }
 }
 
@@ -176,7 +178,8 @@ mod tests {
             ("f(rb'', 1e-5", 0, "  -   ---   -"),
             ("f(a.b + .5", 0, "  ------- -"),
             ("(isa in b", 0, " -- -- ---"),
-            ("(f\"{x}\", 1", 0, " -     ----"),
+            ("(f\"{x}\", 1", 0, " -  -------"),
+            ("f\"{(x)}\", (1", 0, "           --"),
             ("(f'{d['a']}', 1", 0, " -"),
             (")]; g(1", 4, "      --"),
             ("(# a)\n1", 0, " -------"),
