@@ -18,7 +18,7 @@ use repoformer_formats::label::InstanceJudgement;
 use repoformer_store::files;
 use repoformer_study::choices::warn_of_some_departures;
 use repoformer_study::scoring::warn_of_ends;
-use repoformer_text::counts::{part, subject};
+use repoformer_text::counts::{format_count, part, subject};
 
 use crate::output::{self, Screen, check_output, check_rereadable, fail, screen, write_data};
 use crate::records_output::RecordsOutput;
@@ -203,6 +203,12 @@ pub(super) fn report(args: &LabelJudgeArgs, judged: &JudgeSummary) -> Result<()>
             subject(judged.fragments.unanswered, "task", ["has", "have"])
         ));
     }
+    if judged.fragments.cut > 0 {
+        output::warning(format!(
+            "{} in --fragments: the prompt shows only a part of a fragment",
+            format_count(judged.fragments.cut as u64, "task")
+        ));
+    }
     let all = judged.gains.len();
     if args.probabilities.is_some() && judged.probable < all {
         output::warning(format!(
@@ -235,7 +241,8 @@ impl LabelJudgeArgs {
                     "name another file",
                 );
             }
-            if *next == self.output || Some(next) == self.summary.as_ref() {
+            let others = [Some(&self.output), self.summary.as_ref()].into_iter().flatten();
+            if others.into_iter().any(|other| is_same_output(next, other)) {
                 return fail(
                     "--next-fragments names the file of another output",
                     "name another file",
@@ -250,7 +257,7 @@ impl LabelJudgeArgs {
                 "name another file",
             );
         }
-        if *summary == self.output {
+        if is_same_output(summary, &self.output) {
             return fail(
                 "the labels and the summary cannot go to the same file",
                 "name another file with -o or --summary",
@@ -274,6 +281,16 @@ impl LabelJudgeArgs {
             ),
         }
     }
+}
+
+/// Returns true if two paths of outputs, which need not exist, name the same file.
+fn is_same_output(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = files::canonicalize(folder.unwrap_or(Path::new("."))).ok()?;
+        Some(folder.join(path.file_name()?))
+    };
+    one == other || place(one).is_some_and(|one| Some(one) == place(other))
 }
 
 /// Splits `TASKS=FILE` into both paths.

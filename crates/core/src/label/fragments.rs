@@ -66,9 +66,10 @@ impl FragmentSet {
     }
 }
 
-/// Gains of showing sets of an instance's fragments instead of none: score with the set minus score without retrieval.
+/// Gains of showing sets of an instance's fragments instead of none: score with the set minus score without retrieval; `None` if
+/// the set does not fit into a prompt.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct FragmentGains(BTreeMap<FragmentSet, f64>);
+pub struct FragmentGains(BTreeMap<FragmentSet, Option<f64>>);
 
 /// Best set that greedy addition finds, as far as the gains are known.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -77,7 +78,7 @@ pub struct GreedySet {
     pub set: FragmentSet,
     /// Gain of the set; 0 for the empty set.
     pub gain: f64,
-    /// True if no addition raises the gain; false if the gain of an addition is unknown.
+    /// True if no addition raises the gain; false if an addition was not tried.
     pub is_final: bool,
 }
 
@@ -85,23 +86,28 @@ impl FragmentGains {
     /// Name of the field of a label.
     pub(super) const FIELD: &str = "fragment_gains";
 
-    /// Adds the gain of a set. Returns false, and keeps the known gain, if there is one.
-    pub fn insert(&mut self, set: FragmentSet, gain: f64) -> bool {
-        if self.0.contains_key(&set) {
+    /// Adds the gain of a set, `None` if it does not fit. Returns false, and changes nothing, if the set was added before.
+    pub fn insert(&mut self, set: FragmentSet, gain: Option<f64>) -> bool {
+        if self.has(set) {
             return false;
         }
         self.0.insert(set, gain);
         true
     }
 
-    /// Returns true if no gain is known.
+    /// Returns true if no set was tried.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
+    /// Returns true if the set was tried.
+    pub fn has(&self, set: FragmentSet) -> bool {
+        self.0.contains_key(&set)
+    }
+
     /// Returns the gain of a set, if it is known.
     pub fn get(&self, set: FragmentSet) -> Option<f64> {
-        self.0.get(&set).copied()
+        self.0.get(&set).copied().flatten()
     }
 
     /// Returns the gain of a fragment alone, if it is known.
@@ -109,20 +115,24 @@ impl FragmentGains {
         self.get(FragmentSet::default().with(index))
     }
 
-    /// Returns the known sets and their gains.
-    pub fn iter(&self) -> impl Iterator<Item = (FragmentSet, f64)> {
+    /// Returns the sets that were tried, and their gains.
+    pub fn iter(&self) -> impl Iterator<Item = (FragmentSet, Option<f64>)> {
         self.0.iter().map(|(&set, &gain)| (set, gain))
     }
 
     /// Adds one fragment after another, each time the one that raises the gain most (of equals, the first), until none of the
-    /// `count` fragments raises it or the gain of an addition is unknown.
+    /// `count` fragments raises it or an addition was not tried.
     pub fn greedy(&self, count: usize) -> GreedySet {
         let mut best = GreedySet::default();
         loop {
             let mut next: Option<(FragmentSet, f64)> = None;
             for set in additions(best.set, count) {
-                let Some(gain) = self.get(set) else { return best };
-                if next.is_none_or(|(_, most)| gain > most) {
+                if !self.has(set) {
+                    return best;
+                }
+                if let Some(gain) = self.get(set)
+                    && next.is_none_or(|(_, most)| gain > most)
+                {
                     next = Some((set, gain));
                 }
             }
@@ -136,7 +146,7 @@ impl FragmentGains {
     /// Returns the sets whose gains [`Self::greedy`] needs to add another of the `count` fragments.
     pub fn wanted(&self, count: usize) -> Vec<FragmentSet> {
         let greedy = self.greedy(count);
-        let unknown = |set: &FragmentSet| self.get(*set).is_none();
+        let unknown = |set: &FragmentSet| !self.has(*set);
         if greedy.is_final {
             Vec::new()
         } else {
@@ -154,8 +164,7 @@ impl FragmentGains {
             let wrong = |what: &str| top.error(format!("field '{}[{number}]' {what}", Self::FIELD));
             let set = FragmentSet::from_value(&one["shown"]);
             let set = set.ok_or_else(|| wrong("lacks a list of different fragments in 'shown'"))?;
-            let gain = one["gain"].as_f64().ok_or_else(|| wrong("lacks a number in 'gain'"))?;
-            if !gains.insert(set, gain) {
+            if !gains.insert(set, one["gain"].as_f64()) {
                 return Err(wrong("shows the same fragments as an earlier one"));
             }
         }
@@ -164,7 +173,7 @@ impl FragmentGains {
 
     /// Returns the value of a label's field; `None` if no gain is known.
     pub(super) fn to_value(&self) -> Option<Value> {
-        let one = |(set, gain): (FragmentSet, f64)| json!({"shown": set.to_value(), "gain": gain});
+        let one = |(set, gain): (FragmentSet, Option<f64>)| json!({"shown": set.to_value(), "gain": gain});
         (!self.is_empty()).then(|| self.iter().map(one).collect())
     }
 }
@@ -207,7 +216,9 @@ impl Label {
             metadata.shift_remove("row");
         }
         let names: Vec<String> = shown.indices().map(|index| index.to_string()).collect();
-        metadata["task_id"] = format!("{}#{}", self.id, names.join("+")).into();
+        // Completions of other text under the same numbers have another id.
+        let content = self.content(shown) >> 32;
+        metadata["task_id"] = format!("{}#{}-{content:08x}", self.id, names.join("+")).into();
         let values = [self.id.clone().into(), row.into(), shown.to_value()];
         for (name, value) in Trial::FIELDS.into_iter().zip(values) {
             metadata[name] = value;
@@ -223,6 +234,19 @@ impl Label {
         };
         label.show(self.shown(shown), None);
         Value::Object(label.record)
+    }
+
+    /// Returns a digest of the texts of the task that shows these fragments.
+    pub fn content(&self, shown: FragmentSet) -> u64 {
+        let mut hasher = blake3::Hasher::new();
+        let shown = self.shown(shown).text;
+        for text in [&self.prompt, &self.ground_truth, &self.right_context, &shown] {
+            hasher.update(&(text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        }
+        let mut first = [0; 8];
+        first.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+        u64::from_be_bytes(first)
     }
 
     /// Returns the context that shows these fragments and no others.
@@ -244,7 +268,7 @@ mod tests {
 
     fn gains(known: &[(&[usize], f64)]) -> FragmentGains {
         let mut gains = FragmentGains::default();
-        assert!(known.iter().all(|(indices, gain)| gains.insert(set(indices), *gain)));
+        assert!(known.iter().all(|(indices, gain)| gains.insert(set(indices), Some(*gain))));
         gains
     }
 
@@ -256,20 +280,22 @@ mod tests {
         // A missing trial is asked for again.
         known = gains(&[(&[0], 0.1), (&[1], 0.3)]);
         assert_eq!(known.wanted(3), [set(&[2])]);
-        known.insert(set(&[2]), 0.3);
+        known.insert(set(&[2]), Some(0.3));
         // Of equals, the first.
         let first = GreedySet { set: set(&[1]), gain: 0.3, is_final: false };
         assert_eq!(known.greedy(3), first);
         assert_eq!(known.wanted(3), [set(&[0, 1]), set(&[1, 2])]);
-        known.insert(set(&[0, 1]), 0.3);
-        known.insert(set(&[1, 2]), -0.5);
+        known.insert(set(&[0, 1]), Some(0.3));
+        known.insert(set(&[1, 2]), None);
         assert_eq!(
             known.greedy(3),
             GreedySet { is_final: true, ..first },
             "nothing is added for no gain"
         );
         assert!(known.wanted(3).is_empty());
-        assert!(!known.insert(set(&[2]), 0.4) && known.alone(2) == Some(0.3));
+        assert!(!known.insert(set(&[2]), Some(0.4)) && known.alone(2) == Some(0.3));
+        // What does not fit is not asked for again.
+        assert!(known.has(set(&[1, 2])) && known.get(set(&[1, 2])).is_none());
     }
 
     #[test]
@@ -290,7 +316,7 @@ mod tests {
                 (mixed % 21) as f64 / 10.0 - 1.0
             };
             let mut known = FragmentGains::default();
-            (1..16u64).for_each(|bits| assert!(known.insert(FragmentSet(bits), gain(bits))));
+            (1..16u64).for_each(|bits| assert!(known.insert(FragmentSet(bits), Some(gain(bits)))));
             let (mut chosen, mut most) = (0u64, 0.0);
             loop {
                 let free = (0..4).filter(|index| chosen >> index & 1 == 0);
@@ -317,18 +343,27 @@ mod tests {
                 {"retrieved_chunk": "two", "filename": "c.py", "score": 0.25},
                 {"retrieved_chunk": "three", "filename": "d.py", "score": null},
             ]},
-            "fragment_gains": [{"shown": [1], "gain": -0.5}, {"shown": [0, 2], "gain": 0.25}],
+            "fragment_gains": [
+                {"shown": [1], "gain": -0.5}, {"shown": [0, 2], "gain": 0.25}, {"shown": [0, 1, 2], "gain": null},
+            ],
         });
         let read = |record: &Value| {
             Label::read(Path::new("l.jsonl"), 2, record.as_object().unwrap().clone())
         };
         let label = read(&record).unwrap();
-        assert_eq!(label.gains, gains(&[(&[1], -0.5), (&[0, 2], 0.25)]));
+        let mut known = gains(&[(&[1], -0.5), (&[0, 2], 0.25)]);
+        known.insert(set(&[0, 1, 2]), None);
+        assert_eq!(label.gains, known);
         assert_eq!(label.to_record().to_string(), record.to_string());
         let trial = read(&label.trial(4, set(&[0, 2]))).unwrap();
         let said = Trial { instance: "r/a.py/3_5", row: 4, shown: set(&[0, 2]) };
         assert_eq!(Trial::of_label(&trial), Some(said));
-        assert_eq!((&*trial.id, trial.es_infile), ("r/a.py/3_5#0+2", None));
+        assert!(trial.id.starts_with("r/a.py/3_5#0+2-") && trial.es_infile.is_none());
+        let mut other = label.clone();
+        other.cross_file.fragments.reverse();
+        assert_ne!(other.trial(4, set(&[0, 2]))["metadata"]["task_id"], *trial.id);
+        other.cross_file.fragments.reverse();
+        assert_eq!(other.trial(4, set(&[0, 2]))["metadata"]["task_id"], *trial.id);
         assert_eq!(trial.cross_file, label.shown(set(&[0, 2])));
         let texts: Vec<&str> = trial.cross_file.fragments.iter().map(|one| &*one.text).collect();
         assert_eq!(texts, ["one", "three"]);
@@ -347,7 +382,6 @@ mod tests {
                 json!([{"shown": [1], "gain": 0}, {"shown": [1], "gain": 0}]),
                 "[1]' shows the same fragments as an earlier one",
             ),
-            (json!([{"shown": [1]}]), "field 'fragment_gains[0].gain' is missing"),
             (json!({}), "field 'fragment_gains' must be a list, not an object"),
         ] {
             let mut record = record.clone();

@@ -303,7 +303,7 @@ const LABEL: &[Field] = &[
     may("fragment_gains", List(&Type::Object(FRAGMENT_GAIN))),
 ];
 
-const FRAGMENT_GAIN: &[Field] = &[must("shown", List(&Count)), must("gain", Number)];
+const FRAGMENT_GAIN: &[Field] = &[must("shown", List(&Count)), may("gain", Number)];
 
 const LABEL_METADATA: &[Field] = &[
     must("task_id", Id),

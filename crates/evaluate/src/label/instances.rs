@@ -19,7 +19,7 @@ const BYTES_AT_ONCE: usize = 32 << 20;
 /// A file of instances, or of tasks of any benchmark.
 pub(super) struct Instances<'a> {
     path: &'a Path,
-    shard: Shard,
+    pub(super) shard: Shard,
     /// Instances of all shards, without their texts.
     pub(super) tasks: TaskSet,
     /// The first instances, with their texts.

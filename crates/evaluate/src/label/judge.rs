@@ -18,7 +18,7 @@ use super::instances::{Batch, Instances};
 use super::likelihoods::{Likelihood, likelihoods};
 use super::settings::{JudgeSettings, LabelCriterion, check_threshold};
 use super::signals::{entropies, probabilities, signals};
-use super::summary::{EmitLabel, JudgeSummary, MissingCompletion};
+use super::summary::{EmitLabel, JudgeSummary, JudgedInstance, MissingCompletion};
 use super::trials::{TrialScores, wrong_mode};
 use crate::executed::{self, TestOutcome};
 use crate::origin::Origin;
@@ -147,7 +147,7 @@ impl<'a> JudgeInputs<'a> {
         };
         let mut trials = TrialScores::default();
         for files in judging.trials {
-            trials.add(files.each_ref().map(|path| &**path), tasks, &scorer, judged)?;
+            trials.add(files.each_ref().map(|path| &**path), &instances, &scorer, judged)?;
         }
         Ok(Self {
             judging,
@@ -239,14 +239,14 @@ impl<'a> JudgeInputs<'a> {
         Ok(())
     }
 
-    /// Adds the judgement to an instance and returns the instance with its gain, or a message.
+    /// Adds the judgement to an instance, or returns the reason why it cannot be judged.
     fn label(
         &self,
         row: usize,
         mut label: Label,
         outcome: Outcome,
         signals: Signals,
-    ) -> Result<(Label, f64), String> {
+    ) -> Result<JudgedInstance, String> {
         // Without this check, the instance would count as one that shows no fragments.
         if let (Some(shown), Some(prompts)) = (&self.shown, self.judging.prompts)
             && !shown.contains_key(&row)
@@ -275,8 +275,9 @@ impl<'a> JudgeInputs<'a> {
         let metric = self.scorer.metric_name();
         let gain = compare(&mut label, outcome, metric, self.judging.threshold);
         // Earlier gains belong to other completions.
-        label.gains = self.trials.gains(row, &label, without)?;
-        Ok((label, gain))
+        let (gains, wrong) = self.trials.gains(row, &label, without);
+        label.gains = gains;
+        Ok(JudgedInstance { label, gain, wrong })
     }
 }
 

@@ -13,6 +13,15 @@ use crate::statistics::Buckets;
 /// Function that receives the 0-based number of an instance in its file, and its label.
 pub(super) type EmitLabel<'e> = dyn FnMut(usize, &Label) -> Result<()> + 'e;
 
+/// Label of an instance.
+pub(super) struct JudgedInstance {
+    pub(super) label: Label,
+    /// Gain of retrieval.
+    pub(super) gain: f64,
+    /// Reason why some sets of its fragments have no gain.
+    pub(super) wrong: Option<String>,
+}
+
 /// Completion that an instance lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MissingCompletion {
@@ -88,11 +97,12 @@ impl JudgeSummary {
         &mut self,
         tasks: &TaskSet,
         task: &Task,
-        labelled: Result<(Label, f64), String>,
+        labelled: Result<JudgedInstance, String>,
         emit: &mut EmitLabel<'_>,
     ) -> Result<()> {
         match labelled {
-            Ok((label, gain)) => {
+            Ok(JudgedInstance { label, gain, wrong }) => {
+                self.problems.extend(wrong.map(|reason| tasks.error(task, reason)));
                 self.probable += usize::from(label.signals.cc_probability.is_some());
                 self.add(&label, gain);
                 self.fragments.add(&label, gain);

@@ -6,17 +6,17 @@ use std::path::Path;
 use repoformer_core::label::{FragmentGains, FragmentSet, Label, Trial};
 use repoformer_core::repository::Shard;
 use repoformer_core::task::TaskSet;
-use repoformer_core::task::cross_file::CrossFile;
 use repoformer_store::error::{Error, Result};
+use repoformer_store::jsonl;
+use repoformer_text::lines::{Lines, strip};
+use serde_json::Value;
 
-use super::instances::Instances;
+use super::instances::{Batch, Instances};
 use super::judge::{Scorer, check_sample_counts};
-use super::likelihoods::likelihoods;
+use super::likelihoods::{Likelihood, likelihoods};
 use super::summary::JudgeSummary;
 use crate::predictions;
 use crate::score::target_digest;
-
-const AGAIN: &str = "write the tasks of these instances again, and complete them";
 
 /// Scores of the trials of each instance, by the instance's row.
 #[derive(Debug, Default)]
@@ -25,10 +25,32 @@ pub(super) struct TrialScores(BTreeMap<usize, Vec<ScoredTrial>>);
 #[derive(Debug)]
 struct ScoredTrial {
     shown: FragmentSet,
-    /// Score by the labels' criterion.
-    score: f64,
-    /// Digest of the texts that the trial shows.
+    /// Score by the labels' criterion; `None` if the prompt lacks a fragment.
+    score: Option<f64>,
+    /// Digest of the trial's texts.
     content: u64,
+}
+
+/// Trial whose prompt must contain the first and the last line with code of each of its fragments.
+struct ExpectedLines {
+    /// Row of the instance.
+    instance: usize,
+    shown: FragmentSet,
+    lines: Vec<[String; 2]>,
+}
+
+/// Trials of a file, with what is needed to score them.
+struct TrialFile<'a> {
+    path: &'a Path,
+    given: Answers,
+    instances: &'a Instances<'a>,
+    scorer: &'a Scorer<'a>,
+}
+
+/// Answers to the trials of a file, by their place in the file.
+enum Answers {
+    Samples(Vec<Vec<String>>),
+    Likelihoods(Vec<Option<Likelihood>>),
 }
 
 impl TrialScores {
@@ -36,100 +58,158 @@ impl TrialScores {
     pub(super) fn add(
         &mut self,
         [path, answers]: [&Path; 2],
-        instances: &TaskSet,
+        instances: &Instances<'_>,
         scorer: &Scorer<'_>,
         judged: &mut JudgeSummary,
     ) -> Result<()> {
         let JudgeSummary { problems, warnings, .. } = judged;
         let trials = Instances::read(path, Shard::WHOLE, problems)?;
-        let is_likelihood = scorer.is_likelihood();
-        let (likely, samples) = if is_likelihood {
-            (likelihoods(answers, &trials.tasks, problems, warnings)?, Vec::new())
+        let given = if scorer.is_likelihood() {
+            Answers::Likelihoods(likelihoods(answers, &trials.tasks, problems, warnings)?)
         } else {
             let joined = predictions::read(answers, &trials.tasks)?;
             problems.extend(joined.problems);
             warnings.extend(predictions::warning(answers, &joined.numbered));
             check_sample_counts(answers, &trials.tasks, &joined.predictions)?;
-            (Vec::new(), joined.predictions)
+            Answers::Samples(joined.predictions)
         };
-        trials.for_each_batch(&mut |batch| {
-            let tasks = TaskSet::new(path.to_owned(), batch.tasks);
-            let scores: Vec<Option<f64>> = if is_likelihood {
-                let of_target = |(place, label): (&usize, &Label)| {
-                    let found = likely[*place]?;
-                    let is_other = found.is_of_other(target_digest(&label.ground_truth));
-                    (!is_other).then_some(found.per_character)
-                };
-                batch.places.iter().zip(&batch.labels).map(of_target).collect()
-            } else {
+        let file = TrialFile { path, given, instances, scorer };
+        let mut expected = BTreeMap::new();
+        trials.for_each_batch(&mut |batch| self.add_batch(&file, batch, judged, &mut expected))?;
+        self.check_prompts(answers, &expected, judged)
+    }
+
+    fn add_batch(
+        &mut self,
+        file: &TrialFile<'_>,
+        batch: Batch,
+        judged: &mut JudgeSummary,
+        expected: &mut BTreeMap<usize, ExpectedLines>,
+    ) -> Result<()> {
+        let TrialFile { path, given, instances, scorer } = file;
+        let tasks = TaskSet::new((*path).to_owned(), batch.tasks);
+        let scores: Vec<Option<f64>> = match given {
+            Answers::Samples(samples) => {
                 let samples: Vec<&[String]> =
                     batch.places.iter().map(|&place| &*samples[place]).collect();
                 scorer.score(&tasks, &samples)?.into_iter().map(|score| Some(score?.es)).collect()
-            };
-            for ((task, label), score) in tasks.tasks().iter().zip(&batch.labels).zip(scores) {
-                let Some(trial) = Trial::of_label(label) else {
-                    judged
-                        .problems
-                        .push(tasks.error(task, "it does not show the fragments of an instance"));
-                    continue;
-                };
-                let place = instances.tasks().binary_search_by_key(&trial.row, |task| task.row);
-                let instance = place.ok().map(|place| &instances.tasks()[place]);
-                if instance.is_none_or(|instance| instance.id != trial.instance) {
-                    let reason = format!("{} is not one of the instances", trial.instance);
-                    judged.problems.push(tasks.error(task, reason));
-                    continue;
-                }
-                let Some(score) = score else {
-                    judged.fragments.unanswered += 1;
-                    continue;
-                };
-                let content = content(label, &label.cross_file);
-                let known = self.0.entry(trial.row).or_default();
-                if known.iter().any(|other| other.shown == trial.shown) {
-                    judged
-                        .problems
-                        .push(tasks.error(task, "an earlier task shows the same fragments"));
-                    continue;
-                }
-                known.push(ScoredTrial { shown: trial.shown, score, content });
             }
-            Ok(())
-        })
+            Answers::Likelihoods(likely) => {
+                let found = batch.places.iter().map(|&place| likely[place]);
+                found.map(|found| Some(found?.per_character)).collect()
+            }
+        };
+        let of_other_target = |number: usize, label: &Label| match given {
+            Answers::Samples(_) => false,
+            Answers::Likelihoods(likely) => likely[batch.places[number]]
+                .is_some_and(|found| found.is_of_other(target_digest(&label.ground_truth))),
+        };
+        let all = instances.tasks.tasks();
+        for (number, (label, score)) in batch.labels.iter().zip(scores).enumerate() {
+            let task = &tasks.tasks()[number];
+            let mut wrong = |reason: String| judged.problems.push(tasks.error(task, reason));
+            let Some(trial) = Trial::of_label(label) else {
+                wrong("it does not show the fragments of an instance".into());
+                continue;
+            };
+            let place = all.binary_search_by_key(&trial.row, |task| task.row).ok();
+            let instance = place.map(|place| &all[place]);
+            let Some(instance) = instance.filter(|instance| instance.id == trial.instance) else {
+                wrong(format!("{} is not one of the instances", trial.instance));
+                continue;
+            };
+            if !instances.shard.holds(&instance.repository) {
+                continue;
+            }
+            if of_other_target(number, label) {
+                wrong("the probability belongs to another target".into());
+                continue;
+            }
+            let Some(score) = score else {
+                judged.fragments.unanswered += 1;
+                continue;
+            };
+            let known = self.0.entry(trial.row).or_default();
+            if known.iter().any(|other| other.shown == trial.shown) {
+                wrong("an earlier task shows the same fragments".into());
+                continue;
+            }
+            // The trial lists only the fragments that it shows.
+            let fragments = &label.cross_file.fragments;
+            let listed = 0..fragments.len().min(FragmentSet::MOST);
+            let content = label.content(listed.fold(FragmentSet::default(), FragmentSet::with));
+            known.push(ScoredTrial { shown: trial.shown, score: Some(score), content });
+            let lines = fragments.iter().filter_map(|one| first_and_last(&one.text)).collect();
+            let (instance, shown) = (trial.row, trial.shown);
+            expected.insert(task.row, ExpectedLines { instance, shown, lines });
+        }
+        Ok(())
     }
 
-    /// Returns the gains of an instance's fragments over its score without retrieval, or the reason why its trials belong to
-    /// another instance.
+    /// Forgets the scores of trials whose prompts lack a fragment, as far as the predictions contain the prompts. Counts the trials
+    /// whose prompts show a part of one.
+    fn check_prompts(
+        &mut self,
+        answers: &Path,
+        expected: &BTreeMap<usize, ExpectedLines>,
+        judged: &mut JudgeSummary,
+    ) -> Result<()> {
+        // Problems of records were reported when the predictions were read.
+        let _ = jsonl::for_each(answers, |_, object| {
+            let metadata = object.get("metadata");
+            let row = metadata.and_then(|metadata| metadata.get("row")?.as_u64());
+            let prompt = object.get("prompt").and_then(Value::as_str);
+            let (Some(row), Some(prompt)) = (row, prompt) else { return Ok(()) };
+            let Some(ExpectedLines { instance, shown, lines }) = expected.get(&(row as usize))
+            else {
+                return Ok(());
+            };
+            if lines.iter().flatten().all(|line| prompt.contains(line)) {
+                return Ok(());
+            }
+            if lines.iter().all(|[first, _]| prompt.contains(first)) {
+                judged.fragments.cut += 1;
+                return Ok(());
+            }
+            let known = self.0.get_mut(instance).into_iter().flatten();
+            known.filter(|one| one.shown == *shown).for_each(|one| one.score = None);
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Returns the gains of an instance's fragments over its score without retrieval, and the reason why some trials show other
+    /// text, if any do.
     pub(super) fn gains(
         &self,
         row: usize,
         label: &Label,
         without: f64,
-    ) -> Result<FragmentGains, String> {
-        let mut gains = FragmentGains::default();
+    ) -> (FragmentGains, Option<String>) {
+        let (mut gains, mut wrong) = (FragmentGains::default(), None);
         for trial in self.0.get(&row).into_iter().flatten() {
-            if content(label, &label.shown(trial.shown)) != trial.content {
-                let shown = trial.shown.to_value();
-                return Err(format!(
-                    "its fragments {shown} were completed with other text: {AGAIN}"
-                ));
+            if label.content(trial.shown) == trial.content {
+                gains.insert(trial.shown, trial.score.map(|score| score - without));
+                continue;
             }
-            gains.insert(trial.shown, trial.score - without);
+            wrong.get_or_insert_with(|| {
+                let shown = trial.shown.to_value();
+                format!(
+                    "its fragments {shown} are not those that were completed: write the tasks of these instances again, and complete them"
+                )
+            });
         }
-        Ok(gains)
+        (gains, wrong)
     }
 }
 
-/// Returns the digest of an instance's texts with a context.
-fn content(label: &Label, shown: &CrossFile) -> u64 {
-    let mut hasher = blake3::Hasher::new();
-    for text in [&label.prompt, &label.ground_truth, &label.right_context, &shown.text] {
-        hasher.update(&(text.len() as u64).to_le_bytes());
-        hasher.update(text.as_bytes());
-    }
-    let mut first = [0; 8];
-    first.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
-    u64::from_le_bytes(first)
+/// Returns the first and the last line of a fragment that are not blank, without indentation.
+fn first_and_last(fragment: &str) -> Option<[String; 2]> {
+    let lines = Lines::new(fragment);
+    let mut lines = lines.iter().map(strip).filter(|line| !line.is_empty());
+    let first = lines.next()?;
+    let last = lines.last().unwrap_or(first);
+    Some([first.to_owned(), last.to_owned()])
 }
 
 /// Returns the error for trials that were completed in a mode that retrieves anew.

@@ -156,17 +156,13 @@ impl<'a> InstanceJudgement<'a> {
         .map(|(name, path)| (name.to_owned(), path))
         .into();
         let trials = settings.trials.iter().enumerate();
-        inputs.extend(
-            trials.clone().map(|(number, [_, answers])| {
-                (format!("fragments-{}", number + 1), Some(&**answers))
-            }),
-        );
         let Some(shard) = self.shard else {
             manifest.input("instances", settings.instances)?;
-            let tasks = trials.map(|(number, [tasks, _])| {
-                (format!("fragments-{}-tasks", number + 1), Some(&**tasks))
-            });
-            for (name, path) in inputs.into_iter().chain(tasks) {
+            inputs.extend(trials.flat_map(|(number, files)| {
+                let files = ["fragments-tasks", "fragments"].into_iter().zip(files);
+                files.map(move |(name, path)| (format!("{name}-{}", number + 1), Some(&**path)))
+            }));
+            for (name, path) in inputs {
                 if let Some(path) = path {
                     manifest.input(&name, path)?;
                 }
@@ -177,6 +173,11 @@ impl<'a> InstanceJudgement<'a> {
         for (name, path) in inputs {
             manifest.setting(&name, json!(path.map(shared_parameters).transpose()?));
         }
+        // Shards may take different numbers of rounds, with task files of different names.
+        let mut first =
+            trials.map(|(_, [_, answers])| shared_parameters(answers)).next().transpose()?;
+        first.iter_mut().for_each(|shared| drop(shared.remove("benchmark")));
+        manifest.setting("fragments", json!(first));
         manifest.count(LACKING, summary.lacking.values().sum());
         match &self.part {
             Some(part) => manifest.digest("instances", &part.digest()),
