@@ -155,10 +155,9 @@ impl<'a> InstanceJudgement<'a> {
         ]
         .map(|(name, path)| (name.to_owned(), path))
         .into();
-        let trials = settings.trials.iter().enumerate();
         let Some(shard) = self.shard else {
             manifest.input("instances", settings.instances)?;
-            inputs.extend(trials.flat_map(|(number, files)| {
+            inputs.extend(settings.trials.iter().enumerate().flat_map(|(number, files)| {
                 let files = ["fragments-tasks", "fragments"].into_iter().zip(files);
                 files.map(move |(name, path)| (format!("{name}-{}", number + 1), Some(&**path)))
             }));
@@ -174,8 +173,10 @@ impl<'a> InstanceJudgement<'a> {
             manifest.setting(&name, json!(path.map(shared_parameters).transpose()?));
         }
         // Shards may take different numbers of rounds, with task files of different names.
-        let mut first =
-            trials.map(|(_, [_, answers])| shared_parameters(answers)).next().transpose()?;
+        let mut first = match settings.trials {
+            [[_, answers], ..] => Some(shared_parameters(answers)?),
+            [] => None,
+        };
         first.iter_mut().for_each(|shared| drop(shared.remove("benchmark")));
         manifest.setting("fragments", json!(first));
         manifest.count(LACKING, summary.lacking.values().sum());
