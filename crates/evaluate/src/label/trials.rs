@@ -31,12 +31,12 @@ struct ScoredTrial {
     content: u64,
 }
 
-/// Trial whose prompt must contain the first and the last line with code of each of its fragments.
+/// Trial whose prompt must contain these lines of each of its fragments: the first, the longest and the last with code.
 struct ExpectedLines {
     /// Row of the instance.
     instance: usize,
     shown: FragmentSet,
-    lines: Vec<[String; 2]>,
+    lines: Vec<[String; 3]>,
 }
 
 /// Trials of a file, with what is needed to score them.
@@ -139,7 +139,7 @@ impl TrialScores {
             let listed = 0..fragments.len().min(FragmentSet::MOST);
             let content = label.content(listed.fold(FragmentSet::default(), FragmentSet::with));
             known.push(ScoredTrial { shown: trial.shown, score: Some(score), content });
-            let lines = fragments.iter().filter_map(|one| first_and_last(&one.text)).collect();
+            let lines = fragments.iter().filter_map(|one| telling_lines(&one.text)).collect();
             let (instance, shown) = (trial.row, trial.shown);
             expected.insert(task.row, ExpectedLines { instance, shown, lines });
         }
@@ -164,12 +164,17 @@ impl TrialScores {
             else {
                 return Ok(());
             };
-            if lines.iter().flatten().all(|line| prompt.contains(line)) {
-                return Ok(());
-            }
-            if lines.iter().all(|[first, _]| prompt.contains(first)) {
-                judged.fragments.cut += 1;
-                return Ok(());
+            let missing = |lines: &[String; 3]| {
+                lines.iter().filter(|line| !prompt.contains(line.as_str())).count()
+            };
+            // One line may be cut; another one may also stand elsewhere in the prompt.
+            match lines.iter().map(missing).max() {
+                None | Some(0) => return Ok(()),
+                Some(1) => {
+                    judged.fragments.cut += 1;
+                    return Ok(());
+                }
+                Some(_) => {}
             }
             let known = self.0.get_mut(instance).into_iter().flatten();
             known.filter(|one| one.shown == *shown).for_each(|one| one.score = None);
@@ -203,13 +208,12 @@ impl TrialScores {
     }
 }
 
-/// Returns the first and the last line of a fragment that are not blank, without indentation.
-fn first_and_last(fragment: &str) -> Option<[String; 2]> {
+/// Returns the first, the longest and the last line of a fragment that are not blank, without indentation.
+fn telling_lines(fragment: &str) -> Option<[String; 3]> {
     let lines = Lines::new(fragment);
-    let mut lines = lines.iter().map(strip).filter(|line| !line.is_empty());
-    let first = lines.next()?;
-    let last = lines.last().unwrap_or(first);
-    Some([first.to_owned(), last.to_owned()])
+    let lines: Vec<&str> = lines.iter().map(strip).filter(|line| !line.is_empty()).collect();
+    let longest = lines.iter().max_by_key(|line| line.len())?;
+    Some([lines.first()?, longest, lines.last()?].map(|line| (*line).to_owned()))
 }
 
 /// Returns the error for trials that were completed in a mode that retrieves anew.
