@@ -10,7 +10,7 @@ use super::prefix::Prefixes;
 use super::uncut::{Cut, UncutReason};
 
 /// Version of the rule; a later version may cut predictions that took too much work before.
-pub(super) const REVISION: u32 = 3;
+pub(super) const REVISION: u32 = 4;
 /// Maximum number of characters of a prediction that are read. Each may be the end of the longest prefix, within the bound of
 /// [`Prefixes`]. A body of 30 lines has a third of this number, and text after a body is dropped anyway.
 const MOST_CHARACTERS: usize = 4_000;
