@@ -203,6 +203,12 @@ pub(super) fn report(args: &LabelJudgeArgs, judged: &JudgeSummary) -> Result<()>
             subject(judged.fragments.unanswered, "task", ["has", "have"])
         ));
     }
+    if judged.fragments.unseen > 0 {
+        output::warning(format!(
+            "{} in --fragments: the answer does not contain the prompt, so fragments that did not fit into it count as shown",
+            format_count(judged.fragments.unseen as u64, "task")
+        ));
+    }
     if judged.fragments.cut > 0 {
         output::warning(format!(
             "{} in --fragments: the prompt shows only a part of a fragment",

@@ -17,6 +17,8 @@ pub struct FragmentSummary {
     pub unanswered: usize,
     /// Number of tasks whose prompts show only a part of a fragment.
     pub cut: usize,
+    /// Number of tasks whose answers do not contain the prompt, which may show only a part of the fragments.
+    pub unseen: usize,
     /// Number of instances for which the gain of each single fragment is known.
     pub whole: usize,
     /// Number of instances whose greedy set may still grow.
@@ -139,7 +141,7 @@ impl FragmentSummary {
         let chosen = (self.whole > 0).then(|| self.chosen as f64 / self.whole as f64);
         json!({
             "instances": self.instances, "sets": self.sets, "unanswered": self.unanswered,
-            "too_long": self.too_long, "cut": self.cut, "whole": self.whole, "open": self.open, "alone": {"helps": helps, "same": same, "hurts": hurts},
+            "too_long": self.too_long, "cut": self.cut, "unseen": self.unseen, "whole": self.whole, "open": self.open, "alone": {"helps": helps, "same": same, "hurts": hurts},
             "mean_gain": mean_gain, "mean_greedy_fragments": chosen,
             "correlation": self.pairs.correlation(), "correlated_sets": self.pairs.count,
         })

@@ -154,8 +154,9 @@ impl TrialScores {
         expected: &BTreeMap<usize, ExpectedLines>,
         judged: &mut JudgeSummary,
     ) -> Result<()> {
+        let mut unseen = expected.len();
         // Problems of records were reported when the predictions were read.
-        let _ = jsonl::for_each(answers, |_, object| {
+        jsonl::for_each(answers, |_, object| {
             let metadata = object.get("metadata");
             let row = metadata.and_then(|metadata| metadata.get("row")?.as_u64());
             let prompt = object.get("prompt").and_then(Value::as_str);
@@ -164,6 +165,7 @@ impl TrialScores {
             else {
                 return Ok(());
             };
+            unseen = unseen.saturating_sub(1);
             let missing = |lines: &[String; 3]| {
                 lines.iter().filter(|line| !prompt.contains(line.as_str())).count()
             };
@@ -180,6 +182,7 @@ impl TrialScores {
             known.filter(|one| one.shown == *shown).for_each(|one| one.score = None);
             Ok(())
         })?;
+        judged.fragments.unseen += unseen;
         Ok(())
     }
 
